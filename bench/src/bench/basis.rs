@@ -135,8 +135,8 @@ fn measure(
 fn bytes(system: &ModelSystem, basis: Basis) -> Result<usize, BenchError> {
     let failed = |error: String| BenchError::Solve(system.name.clone(), error);
     let device = Cpu::new();
-    let a = MatrixOperator::<Cpu, f64>::new(&device, system.a.clone())?;
+    let a = MatrixOperator::new(&device, system.a.clone())?;
     let (operators, method) = (System::new(&a), ziggurat::krylov::Method::Gmres { restart: RESTART });
-    let work = Work::<Cpu, f64>::with_basis(method, basis, &device, &operators);
-    Ok(work.map_err(|error| failed(error.to_string()))?.basis_bytes(&device))
+    let work = Work::with_basis(method, basis, &device, &operators);
+    Ok(work.map_err(|error| failed(error.to_string()))?.basis_bytes())
 }

@@ -2,15 +2,15 @@
 //! beside the same kernels called one after another.
 //!
 //! Vectors of 100 rows are in the cache and on one thread, so nearly all of the difference is
-//! bookkeeping: operators called through references, the history, the decisions, and the check
-//! whether somebody traces. Every run has the same number of iterations and one residual at either
-//! end, on both sides.
+//! bookkeeping: operators called through references, number types found at run time, the history,
+//! the decisions, and the check whether somebody traces. Every run has the same number of
+//! iterations and one residual at either end, on both sides.
 
 use serde_json::Value;
 use tasks::table::Table;
 use ziggurat::krylov::{LinearProblem, Method, Stopping, System, Work, solve};
 use ziggurat::sparse::operator::{Diagonal, MatrixOperator};
-use ziggurat_sparse::device::{Cpu, Device, HostMatrix};
+use ziggurat_sparse::device::{Cpu, HostMatrix, Kernels, Vector};
 
 use super::systems::ModelSystem;
 use super::timing::{Contestant, alternate};
@@ -36,18 +36,18 @@ fn run(setting: &Setting) -> Result<Value, BenchError> {
     let a = HostMatrix::from(system.a.clone());
     let jacobi: Vec<f64> = system.a.view().diagonal(system.a.all_rows()).iter().map(|d| d.recip()).collect();
 
-    let operator = MatrixOperator::<Cpu, f64>::new(&cpu, a.clone())?;
+    let operator = MatrixOperator::new(&cpu, a.clone())?;
     let diagonal = Diagonal::new(jacobi.clone());
     let linear = System::new(&operator).preconditioner(&diagonal);
     let mut work = Work::new(Method::Cg, &cpu, &linear).map_err(|error| system.refused(&error.into()))?;
     let stopping = Stopping::default().rtol(0.0).max_iterations(ITERATIONS);
-    let mut x = vec![0.0; b.len()];
+    let (right, mut x) = (Vector::from(b.clone()), Vector::from(vec![0.0; b.len()]));
     let mut iterations = 0;
     let iterate = || {
         pool.run(|| {
             for _ in 0..REPEATS {
-                x.fill(0.0);
-                let problem = LinearProblem::new(&cpu, &linear, b).stopping(stopping);
+                x.elements_mut::<f64>().unwrap_or_default().fill(0.0);
+                let problem = LinearProblem::new(&cpu, &linear, &right).stopping(stopping);
                 iterations = solve(problem, &mut x, &mut work).map_or(0, |report| report.iterations);
             }
         });

@@ -23,7 +23,8 @@ use serde_json::Value;
 use tasks::table::Table;
 use ziggurat::config::{Effort, Format, Precision, Scaling};
 use ziggurat::{SolveError, Solver, SolverConfig};
-use ziggurat_sparse::device::{Cpu, Device, HostMatrix};
+use ziggurat_sparse::Kind;
+use ziggurat_sparse::device::{Cpu, HostMatrix, Kernels, Vector};
 use ziggurat_sparse::operator::LinearOperator;
 
 use super::pool::Pool;
@@ -234,10 +235,11 @@ pub(super) fn time(
     let mut contestants = vec![spmv];
     for (name, solver, _) in &solvers {
         let cycle = solver.preconditioner();
-        let mut work = LinearOperator::<Cpu, f64>::workspace(cycle, &cpu)?;
-        let (x, mut y, cpu) = (&x, vec![0.0; rows], &cpu);
+        let mut work = cycle.workspace(&cpu, Kind::F64)?;
+        let [x, mut y] = [1.0, 0.0].map(|value| Vector::from(vec![value; rows]));
+        let cpu = &cpu;
         contestants.push(Contestant::new(format!("{name}, a cycle"), move || {
-            pool.run(|| cycle.apply(cpu, x, &mut y, &mut work));
+            pool.run(|| cycle.apply(cpu, &x, &mut y, &mut work));
         }));
         let b = &system.b;
         contestants.push(Contestant::new(format!("{name}, a solve"), move || pool.run(|| solver.solve(b))));

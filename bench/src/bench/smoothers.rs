@@ -13,7 +13,8 @@ use tasks::table::Table;
 use ziggurat::config::{Format, Method, Precision, SmootherKind};
 use ziggurat::sparse::operator::LinearOperator;
 use ziggurat::{Solver, SolverConfig};
-use ziggurat_sparse::device::{Cpu, Device, HostMatrix};
+use ziggurat_sparse::Kind;
+use ziggurat_sparse::device::{Cpu, HostMatrix, Kernels, Vector};
 
 use super::pool::Pool;
 use super::race::HypreSmoothers;
@@ -186,10 +187,10 @@ fn stored(setting: &Setting, pool: &Pool) -> Result<Vec<Value>, BenchError> {
         let cpu = Cpu::new();
         let contestants = solvers.iter().map(|solver| {
             let cycle = solver.preconditioner();
-            let mut work = LinearOperator::<Cpu, f64>::workspace(cycle, &cpu).map_err(BenchError::from)?;
-            let (b, mut x, cpu) = (&system.b, vec![0.0; system.b.len()], &cpu);
-            let apply =
-                move || pool.run(|| LinearOperator::<Cpu, f64>::apply(cycle, cpu, b, &mut x, &mut work));
+            let mut work = cycle.workspace(&cpu, Kind::F64)?;
+            let (b, mut x) = (Vector::from(system.b.clone()), Vector::from(vec![0.0; system.b.len()]));
+            let cpu = &cpu;
+            let apply = move || pool.run(|| cycle.apply(cpu, &b, &mut x, &mut work));
             Ok(Contestant::new("apply", apply))
         });
         let contestants = contestants.collect::<Result<Vec<_>, BenchError>>()?;

@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tasks::table::Table;
 use ziggurat_sparse::algebra::{TripleProductPlan, product, transpose, triple_product};
-use ziggurat_sparse::device::{Cpu, Device, HostMatrix};
+use ziggurat_sparse::device::{Cpu, HostMatrix, Kernels};
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::{Csr, MatrixError};
 

@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tasks::table::Table;
 use ziggurat::amg::{Hierarchy, HierarchyConfig};
-use ziggurat_sparse::device::{Cpu, Device, DeviceError, HostMatrix, MatrixFormat};
+use ziggurat_sparse::device::{Cpu, DeviceError, HostMatrix, Kernels, MatrixFormat};
 use ziggurat_sparse::io::read_matrix;
 use ziggurat_sparse::matrix::ScaleFactors;
 use ziggurat_sparse::{Csr, Reads, Real, Store, f16};

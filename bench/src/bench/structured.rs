@@ -20,7 +20,7 @@ use tasks::table::Table;
 use ziggurat::amg::interpolate::NearKernel;
 use ziggurat::config::{Method, Precision};
 use ziggurat::{Solver, SolverConfig};
-use ziggurat_sparse::device::{Cpu, Device, HostMatrix};
+use ziggurat_sparse::device::{Cpu, HostMatrix, Kernels};
 
 use super::pool::{Pool, TimedSolve};
 use super::precision;

@@ -2,7 +2,7 @@
 //!
 //! Cost: a few integer operations per number.
 
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::{Device, DeviceExt};
 use ziggurat_sparse::parallel;
 
 /// The exponent of a normal number.
@@ -29,7 +29,7 @@ pub(crate) fn at_most(x: f64) -> f64 {
 
 /// The power of two nearest to the geometric mean of powers of two, over all processes that share
 /// a device.
-pub(crate) fn mean<D: Device>(device: &D, powers: &[f64]) -> f64 {
+pub(crate) fn mean(device: &dyn Device, powers: &[f64]) -> f64 {
     let mut sums = [sum_of_exponents(powers), powers.len() as i64];
     device.sum_of_all(&mut sums);
     2f64.powi((sums[0] / sums[1].max(1)) as i32)

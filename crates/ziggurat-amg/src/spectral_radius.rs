@@ -7,13 +7,13 @@
 //! both signs; power iteration is used instead. Cost: about six passes over the matrix, with a halo
 //! exchange for each pass.
 
-use ziggurat_sparse::device::{AggregationDevice, SetupDevice};
+use ziggurat_sparse::CsrRef;
+use ziggurat_sparse::device::{Device, DeviceExt, Matrix, SetupDevice, Sparse, Vector};
 use ziggurat_sparse::hash::uniform_signed;
 use ziggurat_sparse::spectrum::{
     JacobiScaled, LanczosOperator, SpectrumError, gershgorin, lanczos, lanczos_jacobi, lanczos_with, power,
     power_jacobi,
 };
-use ziggurat_sparse::{CsrRef, Reads, Real};
 
 use crate::SetupError;
 use crate::empty_rows::Filled;
@@ -100,53 +100,43 @@ fn not_beyond(proved: f64, found: f64) -> f64 {
 }
 
 /// D^-½ A D^-½, which is similar to D⁻¹A, on a device.
-struct Scaled<'a, D: SetupDevice, T: Real> {
-    device: &'a D,
-    a: D::Matrix<T>,
-    scales: D::Vector<T>,
-    scratch: [D::Vector<T>; 2],
+struct Scaled<'a> {
+    device: &'a dyn Device,
+    a: Matrix,
+    scales: Vector,
+    scratch: [Vector; 2],
 }
 
-impl<D: SetupDevice, T: Real + Reads<T>> LanczosOperator for Scaled<'_, D, T> {
-    type Vector = D::Vector<T>;
+impl LanczosOperator for Scaled<'_> {
+    type Vector = Vector;
 
-    fn square(&mut self, x: &D::Vector<T>) -> f64 {
+    fn square(&mut self, x: &Vector) -> f64 {
         self.device.dot(x, x)
     }
 
-    fn apply(&mut self, x: &D::Vector<T>, y: &mut D::Vector<T>) -> f64 {
-        let (zero, one, [scaled, product]) = (T::zero(), T::one(), &mut self.scratch);
-        self.device.diagonal(one, &self.scales, x, zero, scaled);
-        self.device.spmv(one, &self.a, scaled, zero, product);
-        self.device.diagonal(one, &self.scales, product, zero, y);
+    fn apply(&mut self, x: &Vector, y: &mut Vector) -> f64 {
+        let [scaled, product] = &mut self.scratch;
+        self.device.diagonal(1.0, &self.scales, x, 0.0, scaled);
+        self.device.spmv(1.0, &self.a, scaled, 0.0, product);
+        self.device.diagonal(1.0, &self.scales, product, 0.0, y);
         self.device.dot(y, x)
     }
 
-    fn combine(
-        &mut self,
-        a: f64,
-        y: &mut D::Vector<T>,
-        b: f64,
-        v: &D::Vector<T>,
-        c: f64,
-        u: &D::Vector<T>,
-    ) -> f64 {
-        self.device.axpbypcz(T::narrow(b), v, T::narrow(c), u, T::narrow(a), y);
+    fn combine(&mut self, a: f64, y: &mut Vector, b: f64, v: &Vector, c: f64, u: &Vector) -> f64 {
+        self.device.axpbypcz(b, v, c, u, a, y);
         self.device.dot(y, y)
     }
 }
 
 /// An upper estimate of ρ(D⁻¹A), as that of the host: the smaller of two bounds. Its start vector
 /// is that of the host in the scaled variables.
-pub(crate) fn spectral_radius_on_device<D: AggregationDevice, T: Real + Reads<T>>(
-    device: &D,
-    a: &D::Sparse<T>,
-) -> Result<f64, SetupError> {
-    let rows = device.size(a).rows;
+pub(crate) fn spectral_radius_on_device(device: &dyn SetupDevice, a: &Sparse) -> Result<f64, SetupError> {
+    let (number, rows) = (a.kind(), a.rows());
     let (scales, proved) = device.diagonal_scales(a)?;
-    let start: Vec<T> = (0..rows as u64).map(|row| T::narrow(uniform_signed(row))).collect();
-    let vectors = [device.upload(&start)?, device.zeros(rows)?, device.zeros(rows)?];
-    let scratch = [device.zeros(rows)?, device.zeros(rows)?];
+    let start: Vec<f64> = (0..rows as u64).map(uniform_signed).collect();
+    let zeros = || device.zeros(number, rows);
+    let vectors = [device.upload_as(number, &start)?, zeros()?, zeros()?];
+    let scratch = [zeros()?, zeros()?];
     let operator = Scaled { device, a: device.matrix(a)?, scales, scratch };
     Ok(lanczos_with(vectors, LANCZOS_STEPS, operator)?.upper.min(proved))
 }

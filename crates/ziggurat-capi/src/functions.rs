@@ -8,6 +8,7 @@ use std::sync::Arc;
 use ziggurat::amg::Hierarchy;
 use ziggurat::config::Krylov;
 use ziggurat::krylov::{Observer, Progress};
+use ziggurat::sparse::device::DeviceExt;
 use ziggurat::sparse::io::OutputFile;
 use ziggurat::sparse::operator::LinearOperator;
 use ziggurat::sparse::words::counted;
@@ -156,9 +157,10 @@ pub unsafe extern "C" fn ziggurat_apply(solver: *mut ZigguratSolver, r: *const f
             let (runtime, Ready { solver, work, input, output, .. }) = state.ready()?;
             disjoint("r", r, "z", z, rows)?;
             let (r, z) = (array("r", r, rows)?, array_mut("z", z, rows)?);
-            input.copy_from_slice(r);
-            runtime.run(|| solver.preconditioner().apply(solver.device(), input, output, work));
-            z.copy_from_slice(output);
+            let device = solver.device();
+            device.overwrite(r, input)?;
+            runtime.run(|| solver.preconditioner().apply(device, input, output, work));
+            device.copy_to(output, z)?;
             Ok(Status::Ok)
         })
     }

@@ -6,10 +6,10 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use ziggurat::amg::halo::Whole;
 use ziggurat::amg::interpolate::NearKernel;
 use ziggurat::diagnose::unknowns_per_node;
-use ziggurat::sparse::Csr;
-use ziggurat::sparse::device::Cpu;
+use ziggurat::sparse::device::Vector;
 use ziggurat::sparse::operator::{LinearOperator, Workspace};
 use ziggurat::sparse::words::counted;
+use ziggurat::sparse::{Csr, Kind};
 use ziggurat::{Solver, SolverBuilder};
 use ziggurat_ffi::{Failure, Handle, Log, Rows, Settings, Status, logged};
 
@@ -44,8 +44,8 @@ pub(crate) struct Ready {
     pub(crate) places: Option<Vec<usize>>,
     /// For applying a cycle.
     pub(crate) work: Workspace,
-    pub(crate) input: Vec<f64>,
-    pub(crate) output: Vec<f64>,
+    pub(crate) input: Vector,
+    pub(crate) output: Vector,
 }
 
 impl ZigguratSolver {
@@ -130,7 +130,8 @@ impl State {
     pub(crate) fn keep(&mut self, solver: Solver, places: Option<Vec<usize>>) -> Result<(), Failure> {
         let work = cycle_work(&solver)?;
         let rows = solver.hierarchy().levels()[0].rows();
-        let (input, output) = (vec![0.0; rows], vec![0.0; rows]);
+        let zeros = || solver.device().zeros(Kind::F64, rows);
+        let (input, output) = (zeros()?, zeros()?);
         self.ready = Some(Ready { solver, places, work, input, output });
         Ok(())
     }
@@ -164,8 +165,7 @@ impl State {
 /// The memory of a cycle of the solver as it is now. New values and a solve that has changed to a
 /// stronger preconditioner need another one.
 pub(crate) fn cycle_work(solver: &Solver) -> Result<Workspace, Failure> {
-    let work = LinearOperator::<Cpu, f64>::workspace(solver.preconditioner(), solver.device());
-    work.map_err(|error| Failure::new(Status::Internal, error.to_string()))
+    Ok(solver.preconditioner().workspace(solver.device(), Kind::F64)?)
 }
 
 /// Whether there is a point for every node or for every row.

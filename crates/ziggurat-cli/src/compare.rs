@@ -209,7 +209,7 @@ fn run_with(
         config.stopping.max_seconds = Some(limit);
     }
     let given = Given { config, ..given.clone() };
-    Ok(solve::solve_on(Cpu::new(), system, given, progress)?.0)
+    Ok(solve::solve_on(&Cpu::new(), system, given, progress)?.0)
 }
 
 fn is_interrupted(outcome: &Outcome) -> bool {

@@ -5,12 +5,13 @@
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use serde::Serialize;
 #[cfg(feature = "gpu")]
 use ziggurat_gpu::{Gpu, GpuError};
 use ziggurat_report::figures::{aligned, counted};
-use ziggurat_sparse::device::Cpu;
+use ziggurat_sparse::device::{Cpu, Device};
 use ziggurat_sparse::parallel;
 
 use crate::arguments::{DeviceName, DevicesOptions};
@@ -22,23 +23,17 @@ fn build(feature: &str) -> String {
     format!("cargo build --release -p ziggurat-cli --features {feature}")
 }
 
-/// An open device.
-pub(crate) enum Place {
-    Cpu(Cpu),
-    #[cfg(feature = "gpu")]
-    Gpu(Gpu),
-}
-
-impl Place {
-    /// Opens the device with this name.
-    pub(crate) fn open(name: &DeviceName) -> Result<Self, Failure> {
-        match name {
-            DeviceName::Cpu => Ok(Place::Cpu(Cpu::new())),
-            #[cfg(feature = "gpu")]
-            DeviceName::Gpu(name) => Gpu::named(name).map(Place::Gpu).map_err(|error| refused(name, &error)),
-            #[cfg(not(feature = "gpu"))]
-            DeviceName::Gpu(name) => Err(not_in_this_build(name, "gpu")),
-        }
+/// Opens the device with this name.
+pub(crate) fn open(name: &DeviceName) -> Result<Arc<dyn Device>, Failure> {
+    match name {
+        DeviceName::Cpu => Ok(Arc::new(Cpu::new())),
+        #[cfg(feature = "gpu")]
+        DeviceName::Gpu(name) => match Gpu::named(name) {
+            Ok(gpu) => Ok(Arc::new(gpu)),
+            Err(error) => Err(refused(name, &error)),
+        },
+        #[cfg(not(feature = "gpu"))]
+        DeviceName::Gpu(name) => Err(not_in_this_build(name, "gpu")),
     }
 }
 
@@ -62,23 +57,21 @@ pub(crate) fn restart_quietly() {
 #[cfg(not(all(feature = "gpu", target_os = "linux")))]
 pub(crate) fn restart_quietly() {}
 
+/// Opens the device of one of the processes on a machine. A name without a number means a GPU for
+/// each of them, as far as there are enough.
 #[cfg(feature = "mpi")]
-impl Place {
-    /// Opens the device of one of the processes on a machine. A name without a number means a GPU
-    /// for each of them, as far as there are enough.
-    pub(crate) fn open_for(name: &DeviceName, process: usize) -> Result<Self, Failure> {
-        match name {
-            #[cfg(feature = "gpu")]
-            DeviceName::Gpu(name) => {
-                let found = ziggurat_gpu::devices();
-                let found: Vec<(&str, bool)> =
-                    found.iter().map(|found| (found.name.as_str(), found.software)).collect();
-                Place::open(&DeviceName::Gpu(one_of(&found, name, process).unwrap_or(name).to_owned()))
-            }
-            name => {
-                let _ = process; // all of them have the CPU
-                Place::open(name)
-            }
+pub(crate) fn open_for(name: &DeviceName, process: usize) -> Result<Arc<dyn Device>, Failure> {
+    match name {
+        #[cfg(feature = "gpu")]
+        DeviceName::Gpu(name) => {
+            let found = ziggurat_gpu::devices();
+            let found: Vec<(&str, bool)> =
+                found.iter().map(|found| (found.name.as_str(), found.software)).collect();
+            open(&DeviceName::Gpu(one_of(&found, name, process).unwrap_or(name).to_owned()))
+        }
+        name => {
+            let _ = process; // all of them have the CPU
+            open(name)
         }
     }
 }
@@ -242,6 +235,6 @@ mod tests {
     fn the_cpu_is_always_first() {
         let found = found();
         assert!(found[0].name == "cpu" && !found[0].software && found[0].description.contains("thread"));
-        assert!(matches!(Place::open(&DeviceName::Cpu), Ok(Place::Cpu(_))));
+        assert!(open(&DeviceName::Cpu).unwrap().name().starts_with("cpu"));
     }
 }

@@ -17,10 +17,10 @@ use std::time::Instant;
 use serde::Serialize;
 use ziggurat::amg::factor_entries;
 use ziggurat::diagnose::{DiagonalSign, diagnose};
-use ziggurat::sparse::device::{Cpu, Device};
+use ziggurat::sparse::device::{Cpu, Device, DeviceError, DeviceExt};
 use ziggurat_report::figures::{bytes, seconds, size};
 use ziggurat_report::peak_bytes;
-use ziggurat_sparse::Csr;
+use ziggurat_sparse::{Csr, Kind};
 
 use crate::arguments::EstimateOptions;
 use crate::failure::Failure;
@@ -182,15 +182,15 @@ fn estimate<'a>(name: &'a str, a: &Csr<f64>) -> Result<Estimate<'a>, Failure> {
 
 /// The time of one product with the matrix: the fastest of several.
 fn product_seconds(a: &Csr<f64>) -> Result<f64, Failure> {
-    let failed = |error: ziggurat::sparse::device::DeviceError| {
+    let failed = |error: DeviceError| {
         Failure::new(
             error.to_string(),
             "the matrix alone takes too much memory; use more ranks or another machine",
         )
     };
     let cpu = Cpu::new();
-    let matrix = cpu.upload_matrix(a.clone().into()).map_err(failed)?;
-    let (x, mut y) = (vec![1.0; a.cols()], cpu.zeros::<f64>(a.rows()).map_err(failed)?);
+    let matrix = cpu.upload_matrix(a.clone()).map_err(failed)?;
+    let (x, mut y) = (vec![1.0; a.cols()].into(), cpu.zeros(Kind::F64, a.rows()).map_err(failed)?);
     let (start, mut fastest) = (Instant::now(), f64::INFINITY);
     while start.elapsed().as_secs_f64() < TIMED_SECONDS || fastest.is_infinite() {
         let product = Instant::now();

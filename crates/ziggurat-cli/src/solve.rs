@@ -27,7 +27,7 @@ use ziggurat_sparse::device::{Device, DeviceError};
 use ziggurat_sparse::io::{FileFormat, write_vector};
 
 use crate::arguments::SolveOptions;
-use crate::devices::Place;
+use crate::devices;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::job::Job;
@@ -58,7 +58,7 @@ pub(crate) fn run(options: &SolveOptions, job: &Job, progress: &Progress) -> Res
     }
     check_files(options)?;
     let trace = options.trace.as_deref().map(Trace::start).transpose()?;
-    let place = Place::open(&options.device)?;
+    let device = devices::open(&options.device)?;
     let system = System::load(&options.source, progress)?;
     system.check_square()?;
     if system.a.rows() == 0 {
@@ -69,11 +69,7 @@ pub(crate) fn run(options: &SolveOptions, job: &Job, progress: &Progress) -> Res
     let kernel = system.near_kernel(options.coords.as_deref(), progress)?;
 
     let given = Given { b, guess, kernel, config, timed: options.report.is_some() };
-    let (outcome, solution) = match place {
-        Place::Cpu(cpu) => solve_on(cpu, &system, given, progress),
-        #[cfg(feature = "gpu")]
-        Place::Gpu(gpu) => solve_on(gpu, &system, given, progress),
-    }?;
+    let (outcome, solution) = solve_on(&*device, &system, given, progress)?;
     let code = finish(&system, &outcome, solution, options)?;
     trace.map_or(Ok(()), Trace::finish)?;
     Ok(ExitCode::from(code))
@@ -205,7 +201,7 @@ trait SetUp {
     fn outcome(&self, solution: &Solution, timing: (f64, f64)) -> Outcome;
 }
 
-impl<D: Device> SetUp for Solver<D> {
+impl SetUp for Solver {
     fn annihilates_constants(&self) -> bool {
         Solver::annihilates_constants(self)
     }
@@ -271,8 +267,8 @@ pub(crate) struct Given {
 }
 
 /// Solves in one process on `device`.
-pub(crate) fn solve_on<D: Device>(
-    device: D,
+pub(crate) fn solve_on(
+    device: &dyn Device,
     system: &System,
     given: Given,
     progress: &Progress,

@@ -8,6 +8,7 @@ use ziggurat::SolveError;
 use ziggurat::amg::{HierarchyFileError, SetupError};
 use ziggurat::config::ConfigError;
 use ziggurat::sparse::MatrixError;
+use ziggurat::sparse::device::DeviceError;
 
 /// The return value of a call, with the same numbers as in the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,6 +93,12 @@ impl From<SolveError> for Failure {
             _ => Status::Argument,
         };
         Failure::new(status, error.to_string())
+    }
+}
+
+impl From<DeviceError> for Failure {
+    fn from(error: DeviceError) -> Self {
+        Failure::new(Status::Internal, error.to_string())
     }
 }
 

@@ -4,7 +4,7 @@
 //! results are compared for equality. The stored matrices are also read by the kernels at the ends
 //! of their arrays, where AddressSanitizer sees a load outside.
 
-use ziggurat_sparse::device::{Cpu, Device, Direction, HostMatrix, Reads, Reference, Simd};
+use ziggurat_sparse::device::{Cpu, Direction, HostMatrix, Kernels, Reads, Reference, Simd};
 use ziggurat_sparse::matrix::DeltaSellPlan;
 use ziggurat_sparse::{Csr, DeltaSell, Dia, Store, Tiles, bf16, f16};
 

@@ -21,8 +21,8 @@ use ziggurat_gpu::Gpu;
 use ziggurat_gpu::sources::Sources;
 use ziggurat_sparse::algebra::{Truncation, transpose};
 use ziggurat_sparse::device::{
-    AggregationDevice, ClassicalDevice, ClassicalStrength, Device, DeviceError, FilteredStep, LoweringDevice,
-    RowStep, SetupDevice, SparseFactors, SymmetricStrength,
+    AggregationKernels, ClassicalKernels, ClassicalStrength, DeviceError, FilteredStep, Kernels,
+    LoweringKernels, RowStep, SetupKernels, SparseFactors, SymmetricStrength,
 };
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::io::read_matrix;
@@ -104,13 +104,13 @@ fn lower<T: Real>(gpu: &Gpu, a: &Csr<f64>, block: usize) -> Result<(), DeviceErr
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(std::env::args().nth(1).ok_or("missing argument: output folder")?);
     std::fs::create_dir_all(&folder)?;
-    let gpu = Gpu::best()?.matrix_units_from(0).keeping_sources();
+    let gpu = &Gpu::best()?.matrix_units_from(0).keeping_sources();
     let precisions = [Precision::F64, Precision::F32, Precision::F16, Precision::BF16];
     for name in ["poisson3d:32", "anisotropic3d:32", "jump3d:32", "elasticity3d:10"] {
         let problem: Problem = name.parse()?;
         let (a, b) = (problem.matrix()?, problem.rhs()?);
         for precision in precisions.clone() {
-            let solver = Solver::builder().device(gpu.clone()).precision(precision).build(&a)?;
+            let solver = Solver::builder().device(gpu).precision(precision).build(&a)?;
             solver.solve(&b)?;
         }
     }
@@ -119,7 +119,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let problem: Problem = name.parse()?;
         let (a, b) = (problem.matrix()?, problem.rhs()?);
         for precision in precisions.clone() {
-            let solver = Solver::builder().device(gpu.clone()).precision(precision);
+            let solver = Solver::builder().device(gpu).precision(precision);
             solver.method(Method::Structured).build(&a)?.solve(&b)?;
         }
     }
@@ -127,7 +127,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let problem: Problem = "elasticity3d:6".parse()?;
     for a in [problem.matrix()?, star(3000)?] {
         for precision in precisions.clone() {
-            let solver = Solver::builder().device(gpu.clone()).precision(precision);
+            let solver = Solver::builder().device(gpu).precision(precision);
             let solver = solver.with(|config| config.format = Format::Tiles).build(&a)?;
             solver.solve(&vec![1.0; a.rows()])?;
         }
@@ -135,24 +135,24 @@ fn main() -> Result<(), Box<dyn Error>> {
     for path in std::env::args().skip(2) {
         let a = read_matrix(&path)?;
         for precision in precisions.clone() {
-            let solver = Solver::builder().device(gpu.clone()).precision(precision).build(&a)?;
+            let solver = Solver::builder().device(gpu).precision(precision).build(&a)?;
             solver.solve(&vec![1.0; a.rows()])?;
         }
     }
     let problem: Problem = "convection3d:16".parse()?;
     let (a, b) = (problem.matrix()?, problem.rhs()?);
     for krylov in [Krylov::Gmres, Krylov::Fgmres, Krylov::Bicgstab] {
-        Solver::builder().device(gpu.clone()).krylov(krylov).build(&a)?.solve(&b)?;
+        Solver::builder().device(gpu).krylov(krylov).build(&a)?.solve(&b)?;
     }
     let problem: Problem = "poisson3d:16".parse()?;
     let (a, b) = (problem.matrix()?, problem.rhs()?);
     for method in [Method::Classical, Method::Pairwise] {
-        let solver = Solver::builder().device(gpu.clone()).method(method).cycle(CycleKind::K);
+        let solver = Solver::builder().device(gpu).method(method).cycle(CycleKind::K);
         solver.smoother(SmootherKind::GaussSeidel).build(&a)?.solve(&b)?;
     }
     // The hub's row is long enough for the load-balanced kernel.
     let a = star(3000)?;
-    Solver::builder().device(gpu.clone()).build(&a)?.solve(&vec![1.0; a.rows()])?;
+    Solver::builder().device(gpu).build(&a)?.solve(&vec![1.0; a.rows()])?;
 
     // Sparse products and transposes: short rows, long ones, and long rows of the left factor.
     let wide = Csr::try_new(1, 3000, vec![0, 3000], (0..3000).collect(), vec![1.0; 3000])?;
@@ -160,17 +160,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (poisson, elasticity) = ("poisson3d:8".parse::<Problem>()?, "elasticity3d:4".parse::<Problem>()?);
     let (a, b) = (poisson.matrix()?, elasticity.matrix()?);
     for (a, b) in [(&a, &a), (&b, &b), (&wide, &Csr::identity(3000)?), (&wide, &tall)] {
-        multiply::<f64>(&gpu, a, b)?;
-        multiply::<f32>(&gpu, a, b)?;
+        multiply::<f64>(gpu, a, b)?;
+        multiply::<f32>(gpu, a, b)?;
     }
-    coarsen::<f64>(&gpu, &a)?;
-    coarsen::<f32>(&gpu, &a)?;
-    coarsen_classically::<f64>(&gpu, &a)?;
-    coarsen_classically::<f32>(&gpu, &a)?;
+    coarsen::<f64>(gpu, &a)?;
+    coarsen::<f32>(gpu, &a)?;
+    coarsen_classically::<f64>(gpu, &a)?;
+    coarsen_classically::<f32>(gpu, &a)?;
     // The formats with the fewest bytes: delta-SELL, blocks, compressed rows.
     for (a, block) in [(&a, 1), (&b, 3), (&star(300)?, 1)] {
-        lower::<f64>(&gpu, a, block)?;
-        lower::<f32>(&gpu, a, block)?;
+        lower::<f64>(gpu, a, block)?;
+        lower::<f32>(gpu, a, block)?;
     }
 
     let sources = gpu.sources().map(Sources::all).unwrap_or_default();

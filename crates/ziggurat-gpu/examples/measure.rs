@@ -21,7 +21,7 @@ use std::time::Instant;
 use ziggurat::Solver;
 use ziggurat::config::Precision;
 use ziggurat_gpu::{Bytes, Gpu};
-use ziggurat_sparse::device::{Device, HostMatrix};
+use ziggurat_sparse::device::{HostMatrix, Kernels};
 use ziggurat_sparse::gallery::{Problem, shuffle};
 use ziggurat_sparse::grid::{GridMatrix, recognise};
 use ziggurat_sparse::matrix::ScaleFactors;
@@ -140,7 +140,7 @@ impl Measure {
     fn solve(&self, name: &str, precision: &Precision) -> Result<(), Box<dyn Error>> {
         let problem: Problem = name.parse()?;
         let (a, b) = (problem.matrix()?, problem.rhs()?);
-        let solver = Solver::builder().device(self.gpu.clone()).precision(precision.clone()).build(&a)?;
+        let solver = Solver::builder().device(&self.gpu).precision(precision.clone()).build(&a)?;
         let mut best = solver.solve(&b)?; // compiles the kernels
         for _ in 0..self.rounds {
             let solution = solver.solve(&b)?;

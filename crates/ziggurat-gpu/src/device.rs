@@ -1,14 +1,12 @@
-//! Implementation of [`Device`] for a GPU, with host fallbacks for unsupported number types.
+//! Implementation of [`Kernels`] for a GPU, with host fallbacks for unsupported number types.
 //!
 //! A kernel is compiled for a compute type and a storage type. A device without `f64` keeps `f64`
 //! vectors on the host, where [`Cpu`] operates on them. A Krylov method in `f64` then runs on the
 //! host and its preconditioner in `f32` on the device; vectors are transferred where the precision
 //! changes.
 
-use std::borrow::Borrow;
-
-use ziggurat_sparse::device::{Cpu, Device, DeviceError, Direction, HostMatrix, NoHalo, Remote, Traffic};
-use ziggurat_sparse::{Kind, Reads, Real, Store};
+use ziggurat_sparse::device::{Cpu, DeviceError, Direction, HostMatrix, Kernels, SetupDevice, Traffic};
+use ziggurat_sparse::{Kind, Reads, Real, Store, device_of_kernels, setup_device_of_kernels};
 
 use crate::Gpu;
 use crate::kernels::reduce::Fold;
@@ -17,23 +15,9 @@ use crate::launch::countable;
 use crate::matrix::GpuMatrix;
 use crate::vector::{GpuVector, Place};
 
-impl Device for Gpu {
+impl Kernels for Gpu {
     type Vector<T: Store> = GpuVector<T>;
     type Matrix<S: Store> = GpuMatrix<S>;
-    type Halo = NoHalo;
-    type Setup = Gpu;
-
-    fn for_setup(&self) -> Option<&Gpu> {
-        Some(self)
-    }
-
-    fn matrix_of_setup<S: Store>(&self, made: GpuMatrix<S>) -> GpuMatrix<S> {
-        made
-    }
-
-    fn vector_of_setup<T: Store>(&self, made: GpuVector<T>) -> GpuVector<T> {
-        made
-    }
 
     fn name(&self) -> String {
         format!("{} ({})", self.found().name, self.found().description)
@@ -86,34 +70,8 @@ impl Device for Gpu {
         Ok(())
     }
 
-    fn elements<'a, T: Store>(&self, x: &'a GpuVector<T>) -> Option<&'a [T]> {
-        match &x.place {
-            Place::Host(elements) => Some(elements),
-            Place::Device(_) => None,
-        }
-    }
-
-    fn elements_mut<'a, T: Store>(&self, x: &'a mut GpuVector<T>) -> Option<&'a mut [T]> {
-        match &mut x.place {
-            Place::Host(elements) => Some(elements),
-            Place::Device(_) => None,
-        }
-    }
-
     fn upload_matrix<S: Store>(&self, host: HostMatrix<S>) -> Result<GpuMatrix<S>, DeviceError> {
         self.lay_out(host)
-    }
-
-    fn upload_part<S: Store>(
-        &self,
-        _: HostMatrix<S>,
-        remote: Remote<S, NoHalo>,
-    ) -> Result<GpuMatrix<S>, DeviceError> {
-        match remote.halo {}
-    }
-
-    fn halo_values(&self, halo: &NoHalo, _: &[f64]) -> Vec<f64> {
-        match *halo {}
     }
 
     fn len<T: Store>(&self, x: &GpuVector<T>) -> usize {
@@ -292,37 +250,31 @@ impl Device for Gpu {
         self.stepped(alpha, x, beta, z, p);
     }
 
-    fn combine<C: Real, B: Borrow<GpuVector<C>> + Sync>(
+    fn combine<C: Real>(
         &self,
         coefficients: &[C],
-        xs: &[B],
+        xs: &[&GpuVector<C>],
         beta: C,
         y: &mut GpuVector<C>,
     ) -> f64 {
         assert_eq!(coefficients.len(), xs.len(), "coefficients and vectors");
         for x in xs {
-            assert_eq!(x.borrow().len, y.len, "lengths of x and y");
+            assert_eq!(x.len, y.len, "lengths of x and y");
         }
         if self.keeps_on_host(C::KIND) {
-            let xs: Vec<&Vec<C>> = xs.iter().map(|x| x.borrow().host()).collect();
+            let xs: Vec<&Vec<C>> = xs.iter().map(|x| x.host()).collect();
             return Cpu::new().combine(coefficients, &xs, beta, y.host_mut());
         }
         self.combined(coefficients, xs, beta, y)
     }
 
-    fn dot<C: Real>(&self, x: &GpuVector<C>, y: &GpuVector<C>) -> f64 {
-        let mut out = [0.0];
-        self.dots(&[x], y, &mut out);
-        out[0]
-    }
-
-    fn dots<C: Real, B: Borrow<GpuVector<C>> + Sync>(&self, xs: &[B], y: &GpuVector<C>, out: &mut [f64]) {
+    fn dots<C: Real>(&self, xs: &[&GpuVector<C>], y: &GpuVector<C>, out: &mut [f64]) {
         assert_eq!(xs.len(), out.len(), "vectors and results");
         for x in xs {
-            assert_eq!(x.borrow().len, y.len, "lengths of x and y");
+            assert_eq!(x.len, y.len, "lengths of x and y");
         }
         if self.keeps_on_host(C::KIND) {
-            let xs: Vec<&Vec<C>> = xs.iter().map(|x| x.borrow().host()).collect();
+            let xs: Vec<&Vec<C>> = xs.iter().map(|x| x.host()).collect();
             return Cpu::new().dots(&xs, y.host(), out);
         }
         self.folded(Fold::Sum, xs, y, out);
@@ -337,6 +289,14 @@ impl Device for Gpu {
         out[0]
     }
 }
+
+device_of_kernels!(
+    Gpu,
+    fn setup(&self) -> Option<&dyn SetupDevice> {
+        Some(self)
+    }
+);
+setup_device_of_kernels!(Gpu);
 
 /// Size of a vector in bytes.
 fn bytes_of<T: Store>(len: usize) -> Result<usize, DeviceError> {

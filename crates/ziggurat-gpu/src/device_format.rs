@@ -8,9 +8,7 @@ use ziggurat_sparse::device::DeviceError;
 use ziggurat_sparse::{Kind, Store};
 
 use crate::Gpu;
-use crate::kernels::gauss_seidel::GaussSeidelShape;
-use crate::kernels::row_products::{Operation, UNITS};
-use crate::kernels::widen::Packing;
+use crate::kernels::row_products::Operation;
 use crate::launch::{Span, countable};
 
 /// A matrix in device memory, in one format.
@@ -18,16 +16,21 @@ pub(crate) trait DeviceFormat: fmt::Debug + Send + Sync {
     /// Applies an operation to all rows. There is at least one row.
     fn rows(&self, gpu: &Gpu, call: &RowsCall<'_>);
 
-    /// Relaxes some rows of each block of a Gauss–Seidel sweep. There is at least one row.
-    fn gauss_seidel(&self, gpu: &Gpu, call: &SweepCall<'_>);
-
-    /// Number of loop iterations that Gauss–Seidel takes for the longest row.
-    fn longest_row(&self) -> usize;
-
-    /// Rows that are stored together and relaxed by the same unit.
-    fn rows_per_block(&self) -> usize {
-        1
+    /// The arrays that Gauss–Seidel reads row by row; `None` if the format has other ones.
+    fn by_rows(&self) -> Option<RowArrays<'_>> {
+        None
     }
+}
+
+/// Compressed rows of blocks.
+pub(crate) struct RowArrays<'a> {
+    pub(crate) row_ptr: Span<'a>,
+    pub(crate) columns: Span<'a>,
+    pub(crate) values: Span<'a>,
+    /// Block size: 1 for CSR.
+    pub(crate) block: usize,
+    /// Number of entries in the longest row.
+    pub(crate) longest: usize,
 }
 
 /// The arguments of an operation on all rows.
@@ -42,40 +45,6 @@ pub(crate) struct RowsCall<'a> {
     pub(crate) coefficients: (f64, f64),
     /// x, b, d and y. Unused ones are any of the others except y.
     pub(crate) vectors: [Span<'a>; 4],
-}
-
-/// The arguments of a part of a Gauss–Seidel sweep: the rows `from..to` of each block.
-pub(crate) struct SweepCall<'a> {
-    pub(crate) rows: u32,
-    /// Rows per block; a unit processes one block.
-    pub(crate) rows_per_unit: u32,
-    /// Number of blocks.
-    pub(crate) blocks: u32,
-    pub(crate) from: u32,
-    pub(crate) to: u32,
-    /// The number type computed in.
-    pub(crate) computed: Kind,
-    /// The number type of the matrix.
-    pub(crate) stored: Kind,
-    /// Whether rows are visited in reverse order.
-    pub(crate) backward: bool,
-    /// Whether an initial guess is given.
-    pub(crate) guess: bool,
-    /// d, b, x and y; without an initial guess, x is any vector except y.
-    pub(crate) vectors: [Span<'a>; 4],
-}
-
-impl SweepCall<'_> {
-    /// Number of cubes, with one unit per block of rows.
-    pub(crate) fn cubes(&self) -> usize {
-        (self.blocks as usize).div_ceil(UNITS as usize)
-    }
-
-    /// The compile-time arguments; `block` is the block size of the format.
-    pub(crate) fn shape(&self, packing: Packing, block: usize) -> GaussSeidelShape {
-        let (backward, guess) = (self.backward, self.guess);
-        GaussSeidelShape { packing, backward, guess, block: block as u32 }
-    }
 }
 
 /// An array and its number of elements.

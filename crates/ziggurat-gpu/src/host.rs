@@ -1,9 +1,7 @@
 //! Host fallbacks for devices without `f64`: `f64` vectors stay on the host, and `f32` vectors are
 //! transferred as needed.
 
-use std::borrow::Borrow;
-
-use ziggurat_sparse::device::{Cpu, Device};
+use ziggurat_sparse::device::{Cpu, Kernels};
 use ziggurat_sparse::{Real, Store};
 
 use crate::Gpu;
@@ -54,15 +52,10 @@ impl Gpu {
     }
 
     /// out_k ← x_k·y, in double precision.
-    pub(crate) fn dots_on_host<C: Real, B: Borrow<GpuVector<C>>>(
-        &self,
-        xs: &[B],
-        y: &GpuVector<C>,
-        out: &mut [f64],
-    ) {
+    pub(crate) fn dots_on_host<C: Real>(&self, xs: &[&GpuVector<C>], y: &GpuVector<C>, out: &mut [f64]) {
         let y = self.brought(y);
         for (x, out) in xs.iter().zip(out) {
-            *out = Cpu::new().dot(&self.brought(x.borrow()), &y);
+            *out = Cpu::new().dot(&self.brought(x), &y);
         }
     }
 }

@@ -11,7 +11,7 @@
 //! use ziggurat_sparse::gallery::Problem;
 //! # let Ok(_) = Gpu::best() else { return Ok(()) };
 //! let a = "poisson3d:12".parse::<Problem>()?.matrix()?;
-//! let solver = Solver::builder().device(Gpu::best()?).build(&a)?;
+//! let solver = Solver::builder().device(&Gpu::best()?).build(&a)?;
 //! let solution = solver.solve(&vec![1.0; a.rows()])?;
 //! assert!(solution.report.reason.is_converged());
 //! # Ok::<(), Box<dyn std::error::Error>>(())

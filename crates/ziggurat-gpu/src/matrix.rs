@@ -12,7 +12,7 @@ use crate::launch::countable;
 ///
 /// ```
 /// # let Ok(gpu) = ziggurat_gpu::Gpu::best() else { return Ok(()) };
-/// use ziggurat_sparse::{Csr, device::Device};
+/// use ziggurat_sparse::{Csr, device::Kernels};
 /// let a: ziggurat_gpu::GpuMatrix<f32> = gpu.upload_matrix(Csr::<f32>::identity(3)?.into())?;
 /// assert_eq!(gpu.shape(&a), (3, 3));
 /// # Ok::<(), Box<dyn std::error::Error>>(())

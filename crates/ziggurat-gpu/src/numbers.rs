@@ -1,4 +1,4 @@
-//! Maps the number types of a `Device` to the types that CubeCL compiles kernels for.
+//! Maps number types to the types that CubeCL compiles kernels for.
 
 use ziggurat_sparse::{Kind, Real};
 

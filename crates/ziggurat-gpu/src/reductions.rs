@@ -1,7 +1,5 @@
 //! Reductions on the device and operations fused with them, which return scalars to the host.
 
-use std::borrow::Borrow;
-
 use cubecl::server::Handle;
 use ziggurat_sparse::{Kind, Real, Store};
 
@@ -22,10 +20,10 @@ fn blocks(len: usize) -> usize {
 
 impl Gpu {
     /// out_k ← x_k·y (`Sum`), or max |x_k| (`Max`); NaN on failure.
-    pub(crate) fn folded<C: Real, B: Borrow<GpuVector<C>>>(
+    pub(crate) fn folded<C: Real>(
         &self,
         fold: Fold,
-        xs: &[B],
+        xs: &[&GpuVector<C>],
         y: &GpuVector<C>,
         out: &mut [f64],
     ) {
@@ -41,7 +39,7 @@ impl Gpu {
         // A device without `f64` computes maxima in `f32`, which is exact.
         with_real!(self.widest(), |A| {
             for (k, x) in xs.iter().enumerate() {
-                let (x, y, all) = (x.borrow().span(), y.span(), span(&partials, blocks * xs.len()));
+                let (x, y, all) = (x.span(), y.span(), span(&partials, blocks * xs.len()));
                 with_real!(C::KIND, |N| launch!(
                     self,
                     fold_blocks::FoldBlocks<N, A>,
@@ -57,10 +55,10 @@ impl Gpu {
     }
 
     /// y ← Σ_k c_k x_k + β y; returns y·y, or NaN on failure.
-    pub(crate) fn combined<C: Real, B: Borrow<GpuVector<C>>>(
+    pub(crate) fn combined<C: Real>(
         &self,
         coefficients: &[C],
-        xs: &[B],
+        xs: &[&GpuVector<C>],
         beta: C,
         y: &mut GpuVector<C>,
     ) -> f64 {
@@ -77,7 +75,7 @@ impl Gpu {
             let (here, xs) = (&coefficients[range.clone()], &xs[range]);
             let c: [C; AT_ONCE] = std::array::from_fn(|k| here.get(k).copied().unwrap_or_else(C::zero));
             let x: [Span<'_>; AT_ONCE] =
-                std::array::from_fn(|k| xs.get(k).map_or_else(|| self.nothing(), |x| x.borrow().span()));
+                std::array::from_fn(|k| xs.get(k).map_or_else(|| self.nothing(), |x| x.span()));
             let beta = if group == 0 { beta } else { C::one() };
             let measured = on_device && group + 1 == groups;
             let shape = CombineShape { count: xs.len() as u32, old: !beta.is_zero(), measured };

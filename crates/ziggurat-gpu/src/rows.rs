@@ -1,13 +1,15 @@
-//! Matrix operations: what is common to all formats. The format launches the kernel.
+//! Matrix operations: what is common to all formats. The format launches the kernels of products.
 
 use ziggurat_sparse::device::{Direction, HostMatrix};
 use ziggurat_sparse::{Reads, Store};
 
 use crate::Gpu;
-use crate::device_format::{DeviceFormat, RowsCall, SweepCall};
-use crate::kernels::gauss_seidel::TURNS;
-use crate::kernels::row_products::Operation;
+use crate::device_format::{DeviceFormat, RowArrays, RowsCall};
+use crate::kernels::gauss_seidel::{GaussSeidelShape, TURNS, gauss_seidel_rows};
+use crate::kernels::row_products::{Operation, UNITS};
+use crate::launch::launch;
 use crate::matrix::GpuMatrix;
+use crate::numbers::{packing, with_pair};
 use crate::vector::GpuVector;
 
 impl<S: Store> GpuMatrix<S> {
@@ -24,6 +26,14 @@ impl<S: Store> GpuMatrix<S> {
         match &self.host {
             Some(host) => host,
             None => panic!("a device matrix was passed to a host operation"),
+        }
+    }
+
+    #[allow(clippy::panic)] // an error of the algorithm: see `Device::gauss_seidel`
+    fn by_rows(&self) -> RowArrays<'_> {
+        match self.arrays().by_rows() {
+            Some(rows) => rows,
+            None => panic!("Gauss-Seidel, with a matrix whose format is not row by row"),
         }
     }
 }
@@ -73,32 +83,33 @@ impl Gpu {
         let [d, b] = vectors.map(GpuVector::span);
         let (x, y) = (guess.map_or(b, GpuVector::span), y.span());
         let (backward, guess) = (direction == Direction::Backward, guess.is_some());
-        let (arrays, longest) = (a.arrays(), a.arrays().longest_row());
+        let RowArrays { row_ptr, columns, values, block: of_format, longest } = a.by_rows();
         if self.found().software && longest > MOST_TURNS {
             self.lose(format!(
                 "Gauss-Seidel over a row of {longest} entries: software Vulkan terminates loops this long"
             ));
             return;
         }
-        let per_unit = block.clamp(1, a.rows).next_multiple_of(arrays.rows_per_block());
+        let per_unit = block.clamp(1, a.rows).next_multiple_of(of_format);
         let units = a.rows.div_ceil(per_unit);
         let at_once = (TURNS / longest.max(1)).max(1);
         for from in (0..per_unit).step_by(at_once) {
-            arrays.gauss_seidel(
+            let sizes = [a.rows, per_unit, units, from, from + at_once].map(|size| size as u32);
+            let [rows, per_unit, units, from, to] = sizes;
+            with_pair!(C::KIND, S::KIND, |N, V| launch!(
                 self,
-                &SweepCall {
-                    rows: a.rows as u32,
-                    rows_per_unit: per_unit as u32,
-                    blocks: units as u32,
-                    from: from as u32,
-                    to: (from + at_once) as u32,
-                    computed: C::KIND,
-                    stored: S::KIND,
+                gauss_seidel_rows::GaussSeidelRows<V, N>,
+                (units as usize).div_ceil(UNITS as usize),
+                UNITS,
+                [row_ptr, columns, values, d, b, x, y],
+                [rows, per_unit, units, from, to],
+                |target| [GaussSeidelShape {
+                    packing: packing(S::KIND, target),
                     backward,
                     guess,
-                    vectors: [d, b, x, y],
-                },
-            );
+                    block: of_format as u32
+                }]
+            ));
         }
     }
 }

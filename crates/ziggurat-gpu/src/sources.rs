@@ -8,7 +8,7 @@
 //!
 //! ```
 //! # let Ok(gpu) = ziggurat_gpu::Gpu::best() else { return Ok(()) };
-//! use ziggurat_sparse::device::Device;
+//! use ziggurat_sparse::device::DeviceExt;
 //! let gpu = gpu.keeping_sources();
 //! let x = gpu.upload(&[1.0_f64; 10])?;
 //! gpu.norm(&x);

@@ -9,7 +9,7 @@ use crate::launch::Span;
 ///
 /// ```
 /// # let Ok(gpu) = ziggurat_gpu::Gpu::best() else { return Ok(()) };
-/// use ziggurat_sparse::device::Device;
+/// use ziggurat_sparse::device::Kernels;
 /// let x: ziggurat_gpu::GpuVector<f32> = gpu.upload(&[3.0, 4.0])?;
 /// assert_eq!(gpu.norm(&x), 5.0);
 /// # Ok::<(), ziggurat_sparse::device::DeviceError>(())

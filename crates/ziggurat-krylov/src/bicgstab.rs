@@ -20,8 +20,7 @@
 //! r̃·v, 3 + 3 for the two updates of r fused with its norm, 2 for t·s and t·t, 4 for x, 2 for
 //! r̃·r, 4 for p) and five reductions.
 
-use ziggurat_sparse::Real;
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::{Device, DeviceExt, Vector};
 
 use crate::error::KrylovError;
 use crate::problem::LinearProblem;
@@ -36,33 +35,33 @@ use crate::system::{OperatorWork, System};
 /// use ziggurat_krylov::{BiCgStabWork, System};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
 /// let device = Cpu::new();
-/// let a = MatrixOperator::<Cpu, f64>::new(&device, Csr::identity(3).unwrap())?;
-/// let work: BiCgStabWork<Cpu, f64> = BiCgStabWork::new(&device, &System::new(&a))?;
+/// let a = MatrixOperator::new(&device, Csr::<f64>::identity(3).unwrap())?;
+/// let work = BiCgStabWork::new(&device, &System::new(&a))?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct BiCgStabWork<D: Device, C: Real> {
+pub struct BiCgStabWork {
     operators: OperatorWork,
     /// The residual; s between the two halves of an iteration.
-    r: D::Vector<C>,
-    shadow: D::Vector<C>,
-    p: D::Vector<C>,
+    r: Vector,
+    shadow: Vector,
+    p: Vector,
     /// M p
-    mp: D::Vector<C>,
+    mp: Vector,
     /// A M p
-    v: D::Vector<C>,
+    v: Vector,
     /// M s
-    ms: D::Vector<C>,
+    ms: Vector,
     /// A M s
-    t: D::Vector<C>,
+    t: Vector,
 }
 
-impl<D: Device, C: Real> BiCgStabWork<D, C> {
+impl BiCgStabWork {
     /// A workspace for systems of this size with these operators.
-    pub fn new(device: &D, system: &System<'_, D, C>) -> Result<Self, KrylovError> {
-        let n = system.rows(device)?;
+    pub fn new(device: &dyn Device, system: &System<'_>) -> Result<Self, KrylovError> {
+        let n = system.rows()?;
         let operators = OperatorWork::new(device, system)?;
-        let [r, shadow, p, mp, v, ms, t] = std::array::from_fn(|_| device.zeros(n));
+        let [r, shadow, p, mp, v, ms, t] = std::array::from_fn(|_| device.zeros(system.number, n));
         Ok(BiCgStabWork { operators, r: r?, shadow: shadow?, p: p?, mp: mp?, v: v?, ms: ms?, t: t? })
     }
 }
@@ -72,28 +71,29 @@ impl<D: Device, C: Real> BiCgStabWork<D, C> {
 ///
 /// ```
 /// use ziggurat_krylov::{BiCgStabWork, LinearProblem, System, bicgstab};
-/// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
+/// use ziggurat_sparse::{Csr, device::{Cpu, Vector}, operator::MatrixOperator};
 /// let a = Csr::try_new(2, 2, vec![0, 1, 3], vec![0, 0, 1], vec![2.0, 1.0, 2.0])?;
 /// let device = Cpu::new();
 /// let a = MatrixOperator::new(&device, a)?;
 /// let system = System::new(&a);
 /// let mut work = BiCgStabWork::new(&device, &system)?;
-/// let (b, mut x) = (vec![2.0, 3.0], vec![0.0; 2]);
+/// let (b, mut x) = (Vector::from(vec![2.0, 3.0]), Vector::from(vec![0.0; 2]));
 /// let report = bicgstab(LinearProblem::new(&device, &system, &b), &mut x, &mut work)?;
-/// assert!(report.reason.is_converged() && (x[1] - 1.0_f64).abs() < 1e-7);
+/// let x = x.elements::<f64>().unwrap();
+/// assert!(report.reason.is_converged() && (x[1] - 1.0).abs() < 1e-7);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn bicgstab<D: Device, C: Real>(
-    problem: LinearProblem<'_, D, C>,
-    x: &mut D::Vector<C>,
-    work: &mut BiCgStabWork<D, C>,
+pub fn bicgstab(
+    problem: LinearProblem<'_>,
+    x: &mut Vector,
+    work: &mut BiCgStabWork,
 ) -> Result<KrylovReport, KrylovError> {
     let BiCgStabWork { operators, r, shadow, p, mp, v, ms, t } = work;
     let device = problem.device;
     let (mut run, residual) = Run::start(problem, operators, x, r)?;
 
     // |x·y| ≤ rounding ‖x‖‖y‖ counts as zero.
-    let rounding = C::KIND.facts().unit_roundoff;
+    let rounding = run.unit_roundoff();
     let mut norm = residual.projected;
     let (mut rho, mut shadow_norm) = (0.0, 0.0);
     let mut fresh = true;
@@ -111,7 +111,7 @@ pub fn bicgstab<D: Device, C: Real>(
         run.precondition(p, mp);
         run.apply(mp, v);
         let mut products = [0.0; 2];
-        device.dots(&[&*shadow, &*v], v, &mut products);
+        device.dots((&[&*shadow, &*v]).into(), v, &mut products);
         let [shadow_v, vv] = products;
         if !(shadow_v.is_finite() && vv.is_finite()) {
             break StopReason::NotFinite;
@@ -127,7 +127,7 @@ pub fn bicgstab<D: Device, C: Real>(
             continue;
         }
         let alpha = rho / shadow_v;
-        let s_norm = device.combine(&[C::narrow(-alpha)], &[&*v], C::one(), r).sqrt();
+        let s_norm = device.combine(&[-alpha], (&[&*v]).into(), 1.0, r).sqrt();
         if !s_norm.is_finite() {
             break StopReason::NotFinite;
         }
@@ -138,19 +138,19 @@ pub fn bicgstab<D: Device, C: Real>(
         if s_norm > run.target() {
             run.precondition(r, ms);
             run.apply(ms, t);
-            device.dots(&[&*r, &*t], t, &mut products);
+            device.dots((&[&*r, &*t]).into(), t, &mut products);
             let [ts, tt] = products;
             if ts.abs() > rounding * s_norm * tt.sqrt() {
                 omega = ts / tt;
-                norm = device.combine(&[C::narrow(-omega)], &[&*t], C::one(), r).sqrt();
+                norm = device.combine(&[-omega], (&[&*t]).into(), 1.0, r).sqrt();
             } else if !(ts.is_finite() && tt.is_finite()) {
                 norm = f64::NAN;
             }
         }
         if omega != 0.0 && norm.is_finite() {
-            device.axpbypcz(C::narrow(alpha), mp, C::narrow(omega), ms, C::one(), x);
+            device.axpbypcz(alpha, mp, omega, ms, 1.0, x);
         } else {
-            device.axpby(C::narrow(alpha), mp, C::one(), x);
+            device.axpby(alpha, mp, 1.0, x);
         }
 
         // Restart if the recurrence cannot continue, or verify if it promises convergence.
@@ -167,7 +167,7 @@ pub fn bicgstab<D: Device, C: Real>(
             rho = device.dot(shadow, r);
             if rho.abs() > rounding * shadow_norm * norm {
                 let beta = (rho / rho_before) * (alpha / omega);
-                device.axpbypcz(C::one(), r, C::narrow(-beta * omega), v, C::narrow(beta), p);
+                device.axpbypcz(1.0, r, -beta * omega, v, beta, p);
             } else {
                 restart = Some(f64::INFINITY);
             }

@@ -19,8 +19,7 @@
 //!
 //! [`flexible_cg`](crate::flexible_cg()) is the same loop with another β.
 
-use ziggurat_sparse::Real;
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::{Device, DeviceExt, Vector};
 
 use crate::error::KrylovError;
 use crate::problem::LinearProblem;
@@ -36,26 +35,26 @@ use crate::system::{OperatorWork, System};
 /// use ziggurat_krylov::{CgWork, System};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
 /// let device = Cpu::new();
-/// let a = MatrixOperator::<Cpu, f64>::new(&device, Csr::identity(3).unwrap())?;
-/// let work: CgWork<Cpu, f64> = CgWork::new(&device, &System::new(&a))?;
+/// let a = MatrixOperator::new(&device, Csr::<f64>::identity(3).unwrap())?;
+/// let work = CgWork::new(&device, &System::new(&a))?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct CgWork<D: Device, C: Real> {
+pub struct CgWork {
     operators: OperatorWork,
-    r: D::Vector<C>,
-    z: D::Vector<C>,
-    p: D::Vector<C>,
+    r: Vector,
+    z: Vector,
+    p: Vector,
     /// A p
-    q: D::Vector<C>,
+    q: Vector,
 }
 
-impl<D: Device, C: Real> CgWork<D, C> {
+impl CgWork {
     /// A workspace for systems of this size with these operators.
-    pub fn new(device: &D, system: &System<'_, D, C>) -> Result<Self, KrylovError> {
-        let n = system.rows(device)?;
+    pub fn new(device: &dyn Device, system: &System<'_>) -> Result<Self, KrylovError> {
+        let n = system.rows()?;
         let operators = OperatorWork::new(device, system)?;
-        let [r, z, p, q] = std::array::from_fn(|_| device.zeros(n));
+        let [r, z, p, q] = std::array::from_fn(|_| device.zeros(system.number, n));
         Ok(CgWork { operators, r: r?, z: z?, p: p?, q: q? })
     }
 }
@@ -64,21 +63,21 @@ impl<D: Device, C: Real> CgWork<D, C> {
 ///
 /// ```
 /// use ziggurat_krylov::{CgWork, LinearProblem, System, cg};
-/// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
+/// use ziggurat_sparse::{Csr, device::{Cpu, Vector}, operator::MatrixOperator};
 /// let a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![2.0, -1.0, -1.0, 2.0])?;
 /// let device = Cpu::new();
 /// let a = MatrixOperator::new(&device, a)?;
 /// let system = System::new(&a);
 /// let mut work = CgWork::new(&device, &system)?;
-/// let (b, mut x) = (vec![1.0, 1.0], vec![0.0; 2]);
+/// let (b, mut x) = (Vector::from(vec![1.0, 1.0]), Vector::from(vec![0.0; 2]));
 /// let report = cg(LinearProblem::new(&device, &system, &b), &mut x, &mut work)?;
-/// assert_eq!((x, report.iterations), (vec![1.0, 1.0], 1));
+/// assert_eq!((x.elements(), report.iterations), (Some(&[1.0, 1.0][..]), 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn cg<D: Device, C: Real>(
-    problem: LinearProblem<'_, D, C>,
-    x: &mut D::Vector<C>,
-    work: &mut CgWork<D, C>,
+pub fn cg(
+    problem: LinearProblem<'_>,
+    x: &mut Vector,
+    work: &mut CgWork,
 ) -> Result<KrylovReport, KrylovError> {
     conjugate_gradients(Beta::FletcherReeves, problem, x, work)
 }
@@ -93,11 +92,11 @@ pub(crate) enum Beta {
 }
 
 /// The loop of CG and flexible CG.
-pub(crate) fn conjugate_gradients<D: Device, C: Real>(
+pub(crate) fn conjugate_gradients(
     rule: Beta,
-    problem: LinearProblem<'_, D, C>,
-    x: &mut D::Vector<C>,
-    work: &mut CgWork<D, C>,
+    problem: LinearProblem<'_>,
+    x: &mut Vector,
+    work: &mut CgWork,
 ) -> Result<KrylovReport, KrylovError> {
     let CgWork { operators, r, z, p, q } = work;
     let device = problem.device;
@@ -115,7 +114,7 @@ pub(crate) fn conjugate_gradients<D: Device, C: Real>(
         let mut products = [0.0; 2]; // r·z and, if β needs it, Ap·z
         match rule {
             Beta::FletcherReeves => products[0] = device.dot(r, z),
-            Beta::PolakRibiere => device.dots(&[&*r, &*q], z, &mut products),
+            Beta::PolakRibiere => device.dots((&[&*r, &*q]).into(), z, &mut products),
         }
         let [rz, qz] = products;
         if !rz.is_finite() {
@@ -131,7 +130,7 @@ pub(crate) fn conjugate_gradients<D: Device, C: Real>(
                     // Because r − previous r = −α A p and α = (previous r·z) / p·Ap.
                     Beta::PolakRibiere => -qz / previous_pq,
                 };
-                device.step_and_turn(C::narrow(alpha), x, C::narrow(beta), z, p);
+                device.step_and_turn(alpha, x, beta, z, p);
             }
             _ => device.copy(z, p),
         }
@@ -145,21 +144,21 @@ pub(crate) fn conjugate_gradients<D: Device, C: Real>(
             break StopReason::NotPositiveMatrix;
         }
         let alpha = rz / pq;
-        let norm = device.combine(&[C::narrow(-alpha)], &[&*q], C::one(), r).sqrt();
+        let norm = device.combine(&[-alpha], (&[&*q]).into(), 1.0, r).sqrt();
         if norm.is_finite() {
             pending = Some(alpha); // otherwise α would spoil x
         }
         previous = Some((rz, pq));
         match run.record(norm) {
             Step::Continue if run.is_watched() => {
-                device.axpby(C::narrow(alpha), p, C::one(), x);
+                device.axpby(alpha, p, 1.0, x);
                 pending = Some(0.0); // x is up to date, and p is still the previous direction
                 run.watch(x, z);
             }
             Step::Continue => {}
             Step::Stop(reason) => break reason,
             Step::Verify => {
-                device.axpby(C::narrow(alpha), p, C::one(), x);
+                device.axpby(alpha, p, 1.0, x);
                 (pending, previous) = (None, None);
                 if let Err(reason) = run.verify(norm, x, r) {
                     break reason;
@@ -168,7 +167,7 @@ pub(crate) fn conjugate_gradients<D: Device, C: Real>(
         }
     };
     if let Some(alpha) = pending {
-        device.axpby(C::narrow(alpha), p, C::one(), x);
+        device.axpby(alpha, p, 1.0, x);
     }
     Ok(run.finish(reason, x, r))
 }

@@ -22,8 +22,7 @@
 //! r̃·v, 3 + 3 for q and u + q, 3 for x, 3 for r fused with its norm, 2 for r̃·r, 3 for u, 4 for
 //! p) and three reductions. It stores seven vectors.
 
-use ziggurat_sparse::Real;
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::{Device, DeviceExt, Vector};
 
 use crate::error::KrylovError;
 use crate::problem::LinearProblem;
@@ -38,31 +37,31 @@ use crate::system::{OperatorWork, System};
 /// use ziggurat_krylov::{CgsWork, System};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
 /// let device = Cpu::new();
-/// let a = MatrixOperator::<Cpu, f64>::new(&device, Csr::identity(3).unwrap())?;
-/// let work: CgsWork<Cpu, f64> = CgsWork::new(&device, &System::new(&a))?;
+/// let a = MatrixOperator::new(&device, Csr::<f64>::identity(3).unwrap())?;
+/// let work = CgsWork::new(&device, &System::new(&a))?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct CgsWork<D: Device, C: Real> {
+pub struct CgsWork {
     operators: OperatorWork,
-    r: D::Vector<C>,
-    shadow: D::Vector<C>,
-    p: D::Vector<C>,
+    r: Vector,
+    shadow: Vector,
+    p: Vector,
     /// u, then u + q.
-    u: D::Vector<C>,
-    q: D::Vector<C>,
+    u: Vector,
+    q: Vector,
     /// M p, then M (u + q).
-    z: D::Vector<C>,
+    z: Vector,
     /// A z
-    v: D::Vector<C>,
+    v: Vector,
 }
 
-impl<D: Device, C: Real> CgsWork<D, C> {
+impl CgsWork {
     /// A workspace for systems of this size with these operators.
-    pub fn new(device: &D, system: &System<'_, D, C>) -> Result<Self, KrylovError> {
-        let n = system.rows(device)?;
+    pub fn new(device: &dyn Device, system: &System<'_>) -> Result<Self, KrylovError> {
+        let n = system.rows()?;
         let operators = OperatorWork::new(device, system)?;
-        let [r, shadow, p, u, q, z, v] = std::array::from_fn(|_| device.zeros(n));
+        let [r, shadow, p, u, q, z, v] = std::array::from_fn(|_| device.zeros(system.number, n));
         Ok(CgsWork { operators, r: r?, shadow: shadow?, p: p?, u: u?, q: q?, z: z?, v: v? })
     }
 }
@@ -72,28 +71,29 @@ impl<D: Device, C: Real> CgsWork<D, C> {
 ///
 /// ```
 /// use ziggurat_krylov::{CgsWork, LinearProblem, System, cgs};
-/// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
+/// use ziggurat_sparse::{Csr, device::{Cpu, Vector}, operator::MatrixOperator};
 /// let a = Csr::try_new(2, 2, vec![0, 1, 3], vec![0, 0, 1], vec![2.0, 1.0, 2.0])?;
 /// let device = Cpu::new();
 /// let a = MatrixOperator::new(&device, a)?;
 /// let system = System::new(&a);
 /// let mut work = CgsWork::new(&device, &system)?;
-/// let (b, mut x) = (vec![2.0, 3.0], vec![0.0; 2]);
+/// let (b, mut x) = (Vector::from(vec![2.0, 3.0]), Vector::from(vec![0.0; 2]));
 /// let report = cgs(LinearProblem::new(&device, &system, &b), &mut x, &mut work)?;
-/// assert!(report.reason.is_converged() && (x[1] - 1.0_f64).abs() < 1e-7);
+/// let x = x.elements::<f64>().unwrap();
+/// assert!(report.reason.is_converged() && (x[1] - 1.0).abs() < 1e-7);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn cgs<D: Device, C: Real>(
-    problem: LinearProblem<'_, D, C>,
-    x: &mut D::Vector<C>,
-    work: &mut CgsWork<D, C>,
+pub fn cgs(
+    problem: LinearProblem<'_>,
+    x: &mut Vector,
+    work: &mut CgsWork,
 ) -> Result<KrylovReport, KrylovError> {
     let CgsWork { operators, r, shadow, p, u, q, z, v } = work;
     let device = problem.device;
     let (mut run, residual) = Run::start(problem, operators, x, r)?;
 
     // |x·y| ≤ rounding ‖x‖‖y‖ counts as zero.
-    let rounding = C::KIND.facts().unit_roundoff;
+    let rounding = run.unit_roundoff();
     let mut norm = residual.projected;
     let (mut rho, mut shadow_norm) = (0.0, 0.0);
     let mut fresh = true;
@@ -111,7 +111,7 @@ pub fn cgs<D: Device, C: Real>(
         run.precondition(p, z);
         run.apply(z, v);
         let mut products = [0.0; 2];
-        device.dots(&[&*shadow, &*v], v, &mut products);
+        device.dots((&[&*shadow, &*v]).into(), v, &mut products);
         let [shadow_v, vv] = products;
         if !(shadow_v.is_finite() && vv.is_finite()) {
             break StopReason::NotFinite;
@@ -127,13 +127,13 @@ pub fn cgs<D: Device, C: Real>(
             continue;
         }
         let alpha = rho / shadow_v;
-        device.axpbypcz(C::one(), u, C::narrow(-alpha), v, C::zero(), q);
-        device.axpby(C::one(), q, C::one(), u);
+        device.axpbypcz(1.0, u, -alpha, v, 0.0, q);
+        device.axpby(1.0, q, 1.0, u);
         run.precondition(u, z);
         run.apply(z, v);
-        norm = device.combine(&[C::narrow(-alpha)], &[&*v], C::one(), r).sqrt();
+        norm = device.combine(&[-alpha], (&[&*v]).into(), 1.0, r).sqrt();
         if norm.is_finite() {
-            device.axpby(C::narrow(alpha), z, C::one(), x); // otherwise z would spoil x
+            device.axpby(alpha, z, 1.0, x); // otherwise z would spoil x
         }
 
         // Restart if the recurrence cannot continue, or verify if it promises convergence.
@@ -150,8 +150,8 @@ pub fn cgs<D: Device, C: Real>(
             rho = device.dot(shadow, r);
             if rho.abs() > rounding * shadow_norm * norm {
                 let beta = rho / rho_before;
-                device.axpbypcz(C::one(), r, C::narrow(beta), q, C::zero(), u);
-                device.axpbypcz(C::one(), u, C::narrow(beta), q, C::narrow(beta * beta), p);
+                device.axpbypcz(1.0, r, beta, q, 0.0, u);
+                device.axpbypcz(1.0, u, beta, q, beta * beta, p);
             } else {
                 restart = Some(f64::INFINITY);
             }

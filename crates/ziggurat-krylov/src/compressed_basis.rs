@@ -27,10 +27,10 @@
 //! [`gmres`](crate::gmres()), and for FGMRES one reduction more. The number of iterations grows if
 //! restarts interrupt convergence that accelerates: `f16` restarts at every three digits.
 
-use ziggurat_sparse::device::Device;
-use ziggurat_sparse::{Kind, Reads, Real, Store, choice};
+use ziggurat_sparse::device::{Device, DeviceExt, Vector};
+use ziggurat_sparse::{Kind, choice};
 
-use crate::arnoldi::ArnoldiBasis;
+use crate::arnoldi::{ArnoldiBasis, zeros};
 use crate::error::KrylovError;
 use crate::gram_schmidt::GramSchmidt;
 use crate::run::Run;
@@ -66,105 +66,108 @@ impl Basis {
         }
     }
 
-    /// Whether it has fewer bits than an iteration in `C`.
-    pub(crate) fn is_compressed<C: Real>(self) -> bool {
-        self.kind().facts().bytes < size_of::<C>()
+    /// Whether it has fewer bits than an iteration in this number type.
+    pub(crate) fn is_compressed(self, number: Kind) -> bool {
+        self.kind().facts().bytes < number.facts().bytes
     }
 }
 
-/// A basis stored in `S`. `FLEXIBLE` says whether all M v are stored.
+/// A basis in fewer bits than the iteration.
 #[derive(Debug)]
-pub(crate) struct CompressedBasis<D: Device, C: Real, S: Store, const FLEXIBLE: bool> {
+pub(crate) struct CompressedBasis {
+    /// Whether all M v are stored.
+    flexible: bool,
     /// 2¹⁵ v_k.
-    basis: Vec<D::Vector<S>>,
+    basis: Vec<Vector>,
     /// z_k, each times its scale, if flexible.
-    preconditioned: Vec<D::Vector<S>>,
-    /// 1 / scale of each z_k.
+    preconditioned: Vec<Vector>,
+    /// 1 / scale of each vector of which x is a combination: of z_k if flexible, else of v_k.
     unscale: Vec<f64>,
     /// The residual, v_k, A M v_k and V y, one after another.
-    w: D::Vector<C>,
+    w: Vector,
     /// M v_k.
-    z: D::Vector<C>,
-    gram_schmidt: GramSchmidt<C>,
-    coefficients: Vec<C>,
+    z: Vector,
+    gram_schmidt: GramSchmidt,
+    coefficients: Vec<f64>,
 }
 
-impl<D: Device, C: Reads<S>, S: Store, const FLEXIBLE: bool> CompressedBasis<D, C, S, FLEXIBLE> {
-    pub(crate) fn new(device: &D, rows: usize, restart: usize) -> Result<Self, KrylovError> {
+impl CompressedBasis {
+    pub(crate) fn new(
+        flexible: bool,
+        basis: Kind,
+        device: &dyn Device,
+        number: Kind,
+        rows: usize,
+        restart: usize,
+    ) -> Result<Self, KrylovError> {
         if !device.compresses_vectors() {
-            return Err(KrylovError::CannotCompress { device: device.name(), basis: S::KIND });
+            return Err(KrylovError::CannotCompress { device: device.name(), basis });
         }
-        let vectors = |count: usize| (0..count).map(|_| device.zeros(rows)).collect::<Result<Vec<_>, _>>();
-        let flexible = if FLEXIBLE { restart } else { 0 };
         Ok(CompressedBasis {
-            basis: vectors(restart)?,
-            preconditioned: vectors(flexible)?,
-            unscale: vec![1.0; flexible],
-            w: device.zeros(rows)?,
-            z: device.zeros(rows)?,
+            flexible,
+            basis: zeros(device, basis, rows, restart)?,
+            preconditioned: zeros(device, basis, rows, if flexible { restart } else { 0 })?,
+            unscale: vec![SCALE.recip(); restart],
+            w: device.zeros(number, rows)?,
+            z: device.zeros(number, rows)?,
             gram_schmidt: GramSchmidt::new(restart + 1),
-            coefficients: vec![C::zero(); restart],
+            coefficients: vec![0.0; restart],
         })
     }
 }
 
-impl<D, C, S, const FLEXIBLE: bool> ArnoldiBasis<D, C> for CompressedBasis<D, C, S, FLEXIBLE>
-where
-    D: Device,
-    C: Reads<S>,
-    S: Store,
-{
+impl ArnoldiBasis for CompressedBasis {
     fn capacity(&self) -> usize {
         self.basis.len()
     }
 
     fn unit_roundoff(&self) -> f64 {
-        S::KIND.facts().unit_roundoff
+        self.basis[0].kind().facts().unit_roundoff
     }
 
-    fn bytes(&self, device: &D) -> usize {
-        self.basis.iter().chain(&self.preconditioned).map(|v| device.len(v) * size_of::<S>()).sum()
+    fn bytes(&self) -> usize {
+        self.basis.iter().chain(&self.preconditioned).map(Vector::bytes).sum()
     }
 
-    fn residual(&mut self) -> &mut D::Vector<C> {
+    fn residual(&mut self) -> &mut Vector {
         &mut self.w
     }
 
-    fn start(&mut self, run: &Run<'_, '_, D, C>, beta: f64) {
-        run.device().compress(C::narrow(SCALE / beta), &self.w, &mut self.basis[0]);
+    fn start(&mut self, run: &Run<'_, '_>, beta: f64) {
+        run.device().cast_scaled(SCALE / beta, None, &self.w, &mut self.basis[0], None);
     }
 
-    fn step(&mut self, run: &mut Run<'_, '_, D, C>, k: usize) -> &[f64] {
+    fn step(&mut self, run: &mut Run<'_, '_>, k: usize) -> &[f64] {
         let (device, w, z) = (run.device(), &mut self.w, &mut self.z);
-        device.decompress(C::narrow(SCALE.recip()), &self.basis[k], w);
+        device.cast_scaled(SCALE.recip(), None, &self.basis[k], w, None);
         run.precondition(w, z);
-        if FLEXIBLE {
+        if self.flexible {
             let scale = SCALE * power_of_two_below(device.norm(z).recip());
             self.unscale[k] = scale.recip();
-            device.compress(C::narrow(scale), z, &mut self.preconditioned[k]);
-            device.decompress(C::narrow(self.unscale[k]), &self.preconditioned[k], z);
+            device.cast_scaled(scale, None, z, &mut self.preconditioned[k], None);
+            device.cast_scaled(self.unscale[k], None, &self.preconditioned[k], z, None);
         }
         run.apply(z, w);
         let column = self.gram_schmidt.orthogonalise_compressed(device, &self.basis[..=k], SCALE, w);
         let norm = column[k + 1];
         if norm > 0.0 && k + 1 < self.basis.len() {
-            device.compress(C::narrow(SCALE / norm), w, &mut self.basis[k + 1]);
+            device.cast_scaled(SCALE / norm, None, w, &mut self.basis[k + 1], None);
         }
         column
     }
 
-    fn update(&mut self, run: &mut Run<'_, '_, D, C>, y: &[f64], x: &mut D::Vector<C>) {
+    fn update(&mut self, run: &mut Run<'_, '_>, y: &[f64], x: &mut Vector) {
         let (device, k) = (run.device(), y.len());
         let coefficients = &mut self.coefficients[..k];
-        for (index, (coefficient, y)) in coefficients.iter_mut().zip(y).enumerate() {
-            *coefficient = C::narrow(y * if FLEXIBLE { self.unscale[index] } else { SCALE.recip() });
+        for ((coefficient, y), unscale) in coefficients.iter_mut().zip(y).zip(&self.unscale) {
+            *coefficient = y * unscale;
         }
-        if FLEXIBLE {
-            device.combine_compressed(coefficients, &self.preconditioned[..k], C::one(), x);
+        if self.flexible {
+            device.combine(coefficients, (&self.preconditioned[..k]).into(), 1.0, x);
         } else if k > 0 {
-            device.combine_compressed(coefficients, &self.basis[..k], C::zero(), &mut self.w);
+            device.combine(coefficients, (&self.basis[..k]).into(), 0.0, &mut self.w);
             run.precondition(&self.w, &mut self.z);
-            device.axpby(C::one(), &self.z, C::one(), x);
+            device.axpby(1.0, &self.z, 1.0, x);
         }
     }
 }

@@ -60,6 +60,22 @@ pub enum KrylovError {
         /// Rows of the matrix.
         expected: usize,
     },
+    /// A vector has another number type than the system.
+    #[error("{what} has numbers in {found}, the system in {expected}")]
+    Number {
+        /// The vector.
+        what: &'static str,
+        /// Its number type.
+        found: Kind,
+        /// The [number type](crate::System::number) of the system.
+        expected: Kind,
+    },
+    /// Numbers of this type are only stored.
+    #[error("methods compute in f64 or f32, not in {number}")]
+    NoArithmetic {
+        /// The number type of the system.
+        number: Kind,
+    },
     /// The method stores no Krylov basis that could be compressed.
     #[error("`basis` is {basis}, but {method} stores no basis; choose gmres or fgmres, or leave it at f64")]
     NoBasis {

@@ -8,8 +8,7 @@
 //! **Cost.** Per step that of GMRES; per restart one product with M less. It stores 2 restart + 1
 //! vectors.
 
-use ziggurat_sparse::Real;
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::Vector;
 
 use crate::error::KrylovError;
 use crate::gmres::{ArnoldiWork, minimal_residuals};
@@ -22,31 +21,32 @@ use crate::report::KrylovReport;
 /// use ziggurat_krylov::{FgmresWork, System};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
 /// let device = Cpu::new();
-/// let a = MatrixOperator::<Cpu, f64>::new(&device, Csr::identity(3).unwrap())?;
-/// let work: FgmresWork<Cpu, f64> = FgmresWork::new(&device, &System::new(&a), 30)?;
+/// let a = MatrixOperator::new(&device, Csr::<f64>::identity(3).unwrap())?;
+/// let work = FgmresWork::new(&device, &System::new(&a), 30)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub type FgmresWork<D, C> = ArnoldiWork<D, C, true>;
+pub type FgmresWork = ArnoldiWork<true>;
 
 /// Solves A x = b by flexible GMRES with restarts, from the initial guess in `x`.
 ///
 /// ```
 /// use ziggurat_krylov::{FgmresWork, LinearProblem, System, fgmres};
-/// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
+/// use ziggurat_sparse::{Csr, device::{Cpu, Vector}, operator::MatrixOperator};
 /// let a = Csr::try_new(2, 2, vec![0, 1, 3], vec![0, 0, 1], vec![2.0, 1.0, 2.0])?;
 /// let device = Cpu::new();
 /// let a = MatrixOperator::new(&device, a)?;
 /// let system = System::new(&a);
 /// let mut work = FgmresWork::new(&device, &system, 30)?;
-/// let (b, mut x) = (vec![2.0, 3.0], vec![0.0; 2]);
+/// let (b, mut x) = (Vector::from(vec![2.0, 3.0]), Vector::from(vec![0.0; 2]));
 /// let report = fgmres(LinearProblem::new(&device, &system, &b), &mut x, &mut work)?;
-/// assert!(report.reason.is_converged() && (x[1] - 1.0_f64).abs() < 1e-14);
+/// let x = x.elements::<f64>().unwrap();
+/// assert!(report.reason.is_converged() && (x[1] - 1.0).abs() < 1e-14);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn fgmres<D: Device, C: Real>(
-    problem: LinearProblem<'_, D, C>,
-    x: &mut D::Vector<C>,
-    work: &mut FgmresWork<D, C>,
+pub fn fgmres(
+    problem: LinearProblem<'_>,
+    x: &mut Vector,
+    work: &mut FgmresWork,
 ) -> Result<KrylovReport, KrylovError> {
     minimal_residuals(problem, x, work)
 }

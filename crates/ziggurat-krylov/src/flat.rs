@@ -81,7 +81,7 @@ impl Restarts {
 mod tests {
     use super::*;
     use crate::{KrylovReport, LinearProblem, Method, StopReason, Stopping, System, Work, solve};
-    use ziggurat_sparse::device::Cpu;
+    use ziggurat_sparse::device::{Cpu, Vector};
     use ziggurat_sparse::operator::MatrixOperator;
     use ziggurat_sparse::{Csr, CsrRef};
 
@@ -92,11 +92,11 @@ mod tests {
 
     fn solved(a: CsrRef<'_, f64>, m: CsrRef<'_, f64>, method: Method, limit: usize) -> KrylovReport {
         let device = Cpu::new();
-        let operator = |a: CsrRef<'_, f64>| MatrixOperator::<Cpu, f64>::new(&device, a.to_owned()).unwrap();
+        let operator = |a: CsrRef<'_, f64>| MatrixOperator::new(&device, a.to_owned()).unwrap();
         let (a, m) = (operator(a), operator(m));
         let system = System::new(&a).preconditioner(&m);
         let mut work = Work::new(method, &device, &system).unwrap();
-        let (b, mut x) = (vec![1.0; 2], vec![0.0; 2]);
+        let (b, mut x) = (Vector::from(vec![1.0; 2]), Vector::from(vec![0.0; 2]));
         let problem = LinearProblem::new(&device, &system, &b);
         let problem = problem.stopping(Stopping::default().max_iterations(limit));
         solve(problem, &mut x, &mut work).unwrap()

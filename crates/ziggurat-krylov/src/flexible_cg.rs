@@ -11,8 +11,7 @@
 //!
 //! **Cost.** That of CG and one more vector read, 13 per iteration; three reductions, as CG.
 
-use ziggurat_sparse::Real;
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::Vector;
 
 use crate::cg::{Beta, CgWork, conjugate_gradients};
 use crate::error::KrylovError;
@@ -23,21 +22,22 @@ use crate::report::KrylovReport;
 ///
 /// ```
 /// use ziggurat_krylov::{CgWork, LinearProblem, System, flexible_cg};
-/// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
+/// use ziggurat_sparse::{Csr, device::{Cpu, Vector}, operator::MatrixOperator};
 /// let a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![2.0, -1.0, -1.0, 2.0])?;
 /// let device = Cpu::new();
 /// let a = MatrixOperator::new(&device, a)?;
 /// let system = System::new(&a);
 /// let mut work = CgWork::new(&device, &system)?;
-/// let (b, mut x) = (vec![3.0, 0.0], vec![0.0; 2]);
+/// let (b, mut x) = (Vector::from(vec![3.0, 0.0]), Vector::from(vec![0.0; 2]));
 /// let report = flexible_cg(LinearProblem::new(&device, &system, &b), &mut x, &mut work)?;
-/// assert!((x[0] - 2.0_f64).abs() < 1e-12 && report.iterations == 2);
+/// let x = x.elements::<f64>().unwrap();
+/// assert!((x[0] - 2.0).abs() < 1e-12 && report.iterations == 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn flexible_cg<D: Device, C: Real>(
-    problem: LinearProblem<'_, D, C>,
-    x: &mut D::Vector<C>,
-    work: &mut CgWork<D, C>,
+pub fn flexible_cg(
+    problem: LinearProblem<'_>,
+    x: &mut Vector,
+    work: &mut CgWork,
 ) -> Result<KrylovReport, KrylovError> {
     conjugate_gradients(Beta::PolakRibiere, problem, x, work)
 }

@@ -14,11 +14,10 @@
 //! written and two reductions, or 4k + 8 and four if Gram–Schmidt is repeated. Per restart one more
 //! product with A and with M. It stores restart + 2 vectors.
 
-use ziggurat_sparse::device::Device;
-use ziggurat_sparse::{Reads, Real, Store};
+use ziggurat_sparse::device::{Device, Vector};
 
 use crate::arnoldi::{ArnoldiBasis, WideBasis};
-use crate::compressed_basis::CompressedBasis;
+use crate::compressed_basis::{Basis, CompressedBasis};
 use crate::error::KrylovError;
 use crate::givens::Hessenberg;
 use crate::method::MAX_RESTART;
@@ -34,34 +33,35 @@ use crate::system::{OperatorWork, System};
 /// use ziggurat_krylov::{GmresWork, System};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
 /// let device = Cpu::new();
-/// let a = MatrixOperator::<Cpu, f64>::new(&device, Csr::identity(3).unwrap())?;
-/// let work: GmresWork<Cpu, f64> = GmresWork::new(&device, &System::new(&a), 30)?;
-/// assert!(GmresWork::<Cpu, f64>::new(&device, &System::new(&a), 0).is_err());
+/// let a = MatrixOperator::new(&device, Csr::<f64>::identity(3).unwrap())?;
+/// let work = GmresWork::new(&device, &System::new(&a), 30)?;
+/// assert!(GmresWork::new(&device, &System::new(&a), 0).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub type GmresWork<D, C> = ArnoldiWork<D, C, false>;
+pub type GmresWork = ArnoldiWork<false>;
 
 /// Solves A x = b by GMRES with restarts, from the initial guess in `x`.
 ///
 /// ```
 /// use ziggurat_krylov::{GmresWork, LinearProblem, System, gmres};
-/// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
+/// use ziggurat_sparse::{Csr, device::{Cpu, Vector}, operator::MatrixOperator};
 /// // A rotation by 90°, which is skew-symmetric.
 /// let a = Csr::try_new(2, 2, vec![0, 1, 2], vec![1, 0], vec![1.0, -1.0])?;
 /// let device = Cpu::new();
 /// let a = MatrixOperator::new(&device, a)?;
 /// let system = System::new(&a);
 /// let mut work = GmresWork::new(&device, &system, 30)?;
-/// let (b, mut x) = (vec![1.0, 2.0], vec![0.0; 2]);
+/// let (b, mut x) = (Vector::from(vec![1.0, 2.0]), Vector::from(vec![0.0; 2]));
 /// let report = gmres(LinearProblem::new(&device, &system, &b), &mut x, &mut work)?;
+/// let x = x.elements::<f64>().unwrap();
 /// assert!(report.reason.is_converged() && report.iterations == 2);
-/// assert!((x[0] + 2.0_f64).abs() < 1e-14);
+/// assert!((x[0] + 2.0).abs() < 1e-14);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn gmres<D: Device, C: Real>(
-    problem: LinearProblem<'_, D, C>,
-    x: &mut D::Vector<C>,
-    work: &mut GmresWork<D, C>,
+pub fn gmres(
+    problem: LinearProblem<'_>,
+    x: &mut Vector,
+    work: &mut GmresWork,
 ) -> Result<KrylovReport, KrylovError> {
     minimal_residuals(problem, x, work)
 }
@@ -70,66 +70,59 @@ pub fn gmres<D: Device, C: Real>(
 /// FGMRES needs it, or only that of the current step. Use it as [`GmresWork`] or
 /// [`FgmresWork`](crate::FgmresWork).
 #[derive(Debug)]
-pub struct ArnoldiWork<D: Device, C: Real, const FLEXIBLE: bool> {
+pub struct ArnoldiWork<const FLEXIBLE: bool> {
     operators: OperatorWork,
-    basis: Box<dyn ArnoldiBasis<D, C>>,
+    basis: Box<dyn ArnoldiBasis>,
     hessenberg: Hessenberg,
 }
 
-impl<D: Device, C: Real, const FLEXIBLE: bool> ArnoldiWork<D, C, FLEXIBLE> {
+impl<const FLEXIBLE: bool> ArnoldiWork<FLEXIBLE> {
     /// A workspace for systems of this size with these operators, and `restart` steps between
     /// restarts.
-    pub fn new(device: &D, system: &System<'_, D, C>, restart: usize) -> Result<Self, KrylovError> {
-        check_restart(restart)?;
-        let basis = WideBasis::<D, C, FLEXIBLE>::new(device, system.rows(device)?, restart)?;
-        Self::with_basis(device, system, restart, Box::new(basis))
+    pub fn new(device: &dyn Device, system: &System<'_>, restart: usize) -> Result<Self, KrylovError> {
+        Self::with_basis(Basis::F64, device, system, restart)
     }
 
-    /// The same with the basis stored in `S` instead of `C`
+    /// The same with the basis stored in fewer bits than the iteration has
     /// ([compressed basis](crate::compressed_basis)).
     ///
     /// ```
-    /// use ziggurat_krylov::{GmresWork, LinearProblem, System, gmres};
-    /// use ziggurat_sparse::{Csr, device::Cpu, f16, operator::MatrixOperator};
+    /// use ziggurat_krylov::{Basis, GmresWork, LinearProblem, System, gmres};
+    /// use ziggurat_sparse::{Csr, device::{Cpu, Vector}, operator::MatrixOperator};
     /// let a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![3.0, 1.0, -1.0, 3.0])?;
     /// let device = Cpu::new();
     /// let a = MatrixOperator::new(&device, a)?;
     /// let system = System::new(&a);
-    /// let mut work = GmresWork::compressed::<f16>(&device, &system, 30)?;
-    /// let (b, mut x) = (vec![4.0, 2.0], vec![0.0; 2]);
+    /// let mut work = GmresWork::with_basis(Basis::F16, &device, &system, 30)?;
+    /// let (b, mut x) = (Vector::from(vec![4.0, 2.0]), Vector::from(vec![0.0; 2]));
     /// let report = gmres(LinearProblem::new(&device, &system, &b), &mut x, &mut work)?;
-    /// assert!(report.reason.is_converged() && (x[0] - 1.0_f64).abs() < 1e-8);
+    /// let x = x.elements::<f64>().unwrap();
+    /// assert!(report.reason.is_converged() && (x[0] - 1.0).abs() < 1e-8);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// Also if the device does not compress vectors.
-    pub fn compressed<S: Store>(
-        device: &D,
-        system: &System<'_, D, C>,
+    pub fn with_basis(
+        basis: Basis,
+        device: &dyn Device,
+        system: &System<'_>,
         restart: usize,
-    ) -> Result<Self, KrylovError>
-    where
-        C: Reads<S>,
-    {
-        check_restart(restart)?;
-        let basis = CompressedBasis::<D, C, S, FLEXIBLE>::new(device, system.rows(device)?, restart)?;
-        Self::with_basis(device, system, restart, Box::new(basis))
-    }
-
-    fn with_basis(
-        device: &D,
-        system: &System<'_, D, C>,
-        restart: usize,
-        basis: Box<dyn ArnoldiBasis<D, C>>,
     ) -> Result<Self, KrylovError> {
+        check_restart(restart)?;
+        let (rows, number) = (system.rows()?, system.number);
+        let basis: Box<dyn ArnoldiBasis> = if basis.is_compressed(number) {
+            Box::new(CompressedBasis::new(FLEXIBLE, basis.kind(), device, number, rows, restart)?)
+        } else {
+            Box::new(WideBasis::new(FLEXIBLE, device, number, rows, restart)?)
+        };
         let operators = OperatorWork::new(device, system)?;
         Ok(ArnoldiWork { operators, basis, hessenberg: Hessenberg::new(restart) })
     }
 
     /// Bytes of the stored basis: V, and Z = M V if it is flexible.
-    pub(crate) fn basis_bytes(&self, device: &D) -> usize {
-        self.basis.bytes(device)
+    pub(crate) fn basis_bytes(&self) -> usize {
+        self.basis.bytes()
     }
 }
 
@@ -141,14 +134,14 @@ fn check_restart(restart: usize) -> Result<(), KrylovError> {
 }
 
 /// The loop of GMRES and FGMRES.
-pub(crate) fn minimal_residuals<D: Device, C: Real, const FLEXIBLE: bool>(
-    problem: LinearProblem<'_, D, C>,
-    x: &mut D::Vector<C>,
-    work: &mut ArnoldiWork<D, C, FLEXIBLE>,
+pub(crate) fn minimal_residuals<const FLEXIBLE: bool>(
+    problem: LinearProblem<'_>,
+    x: &mut Vector,
+    work: &mut ArnoldiWork<FLEXIBLE>,
 ) -> Result<KrylovReport, KrylovError> {
     let ArnoldiWork { operators, basis, hessenberg } = work;
-    let rounding = 8.0 * C::KIND.facts().unit_roundoff;
     let (mut run, mut residual) = Run::start(problem, operators, x, basis.residual())?;
+    let rounding = 8.0 * run.unit_roundoff();
     run.verify_below(basis.unit_roundoff());
 
     let reason = loop {

@@ -18,8 +18,7 @@
 //!
 //! Cost: nothing for a nonsingular matrix; a copy, a projection and a norm otherwise.
 
-use ziggurat_sparse::Real;
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::{DeviceExt, Vector};
 
 use crate::problem::LinearProblem;
 use crate::stop::{StopReason, Stopping};
@@ -66,11 +65,8 @@ pub(crate) struct Residual {
 
 impl Goal {
     /// Splits b; `scratch` is overwritten. Then the goal has to be [aimed at](Self::aimed).
-    pub(crate) fn of<D: Device, C: Real>(
-        problem: &LinearProblem<'_, D, C>,
-        scratch: &mut D::Vector<C>,
-    ) -> Self {
-        let LinearProblem { device, system, b, .. } = problem;
+    pub(crate) fn of(problem: &LinearProblem<'_>, scratch: &mut Vector) -> Self {
+        let &LinearProblem { device, system, b, .. } = problem;
         let b_norm = device.norm(b);
         let is_zero = b_norm == 0.0 && device.norm_max(b) == 0.0;
         let goal = Goal {

@@ -32,8 +32,7 @@
 use std::array::from_fn;
 use std::ops::Range;
 
-use ziggurat_sparse::Real;
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::{Device, Vector};
 
 use crate::error::KrylovError;
 use crate::problem::LinearProblem;
@@ -55,26 +54,26 @@ const KAPPA: f64 = 0.7;
 /// use ziggurat_krylov::{IdrWork, System};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
 /// let device = Cpu::new();
-/// let a = MatrixOperator::<Cpu, f64>::new(&device, Csr::identity(3).unwrap())?;
-/// let work: IdrWork<Cpu, f64> = IdrWork::new(&device, &System::new(&a))?;
+/// let a = MatrixOperator::new(&device, Csr::<f64>::identity(3).unwrap())?;
+/// let work = IdrWork::new(&device, &System::new(&a))?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct IdrWork<D: Device, C: Real> {
+pub struct IdrWork {
     operators: OperatorWork,
     /// P, after the first solve: s vectors, or fewer if the space has fewer dimensions.
-    shadow: Vec<D::Vector<C>>,
+    shadow: Vec<Vector>,
     has_shadow: bool,
-    space: Space<D, C>,
+    space: Space,
 }
 
-impl<D: Device, C: Real> IdrWork<D, C> {
+impl IdrWork {
     /// A workspace for systems of this size with these operators.
-    pub fn new(device: &D, system: &System<'_, D, C>) -> Result<Self, KrylovError> {
-        let n = system.rows(device)?;
+    pub fn new(device: &dyn Device, system: &System<'_>) -> Result<Self, KrylovError> {
+        let n = system.rows()?;
         let operators = OperatorWork::new(device, system)?;
-        let vectors = || (0..S).map(|_| device.zeros(n)).collect::<Result<Vec<_>, _>>();
-        let [r, v, z] = from_fn(|_| device.zeros(n));
+        let vectors = || (0..S).map(|_| device.zeros(system.number, n)).collect::<Result<Vec<_>, _>>();
+        let [r, v, z] = from_fn(|_| device.zeros(system.number, n));
         let space = Space {
             u: vectors()?,
             g: vectors()?,
@@ -95,21 +94,22 @@ impl<D: Device, C: Real> IdrWork<D, C> {
 ///
 /// ```
 /// use ziggurat_krylov::{IdrWork, LinearProblem, System, idr};
-/// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
+/// use ziggurat_sparse::{Csr, device::{Cpu, Vector}, operator::MatrixOperator};
 /// let a = Csr::try_new(2, 2, vec![0, 1, 3], vec![0, 0, 1], vec![2.0, 1.0, 2.0])?;
 /// let device = Cpu::new();
 /// let a = MatrixOperator::new(&device, a)?;
 /// let system = System::new(&a);
 /// let mut work = IdrWork::new(&device, &system)?;
-/// let (b, mut x) = (vec![2.0, 3.0], vec![0.0; 2]);
+/// let (b, mut x) = (Vector::from(vec![2.0, 3.0]), Vector::from(vec![0.0; 2]));
 /// let report = idr(LinearProblem::new(&device, &system, &b), &mut x, &mut work)?;
-/// assert!(report.reason.is_converged() && (x[1] - 1.0_f64).abs() < 1e-7);
+/// let x = x.elements::<f64>().unwrap();
+/// assert!(report.reason.is_converged() && (x[1] - 1.0).abs() < 1e-7);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn idr<D: Device, C: Real>(
-    problem: LinearProblem<'_, D, C>,
-    x: &mut D::Vector<C>,
-    work: &mut IdrWork<D, C>,
+pub fn idr(
+    problem: LinearProblem<'_>,
+    x: &mut Vector,
+    work: &mut IdrWork,
 ) -> Result<KrylovReport, KrylovError> {
     let IdrWork { operators, shadow, has_shadow, space } = work;
     let device = problem.device;
@@ -118,7 +118,7 @@ pub fn idr<D: Device, C: Real>(
         shadow::fill(device, shadow)?; // not in `IdrWork::new`, because all processes take part
         *has_shadow = true;
     }
-    let shadow: &[D::Vector<C>] = shadow;
+    let shadow: &[Vector] = shadow;
     let s = shadow.len();
 
     space.norm = residual.projected;
@@ -133,7 +133,7 @@ pub fn idr<D: Device, C: Real>(
             k = 0;
         }
         if k == 0 {
-            device.dots(shadow, &space.r, &mut space.f[..s]);
+            device.dots(shadow.into(), &space.r, &mut space.f[..s]);
         }
         let done = if k < s {
             space.step(device, &mut run, shadow, k, x)
@@ -165,15 +165,15 @@ pub fn idr<D: Device, C: Real>(
 
 /// All that changes during a solve, except x.
 #[derive(Debug)]
-struct Space<D: Device, C: Real> {
-    u: Vec<D::Vector<C>>,
+struct Space {
+    u: Vec<Vector>,
     /// A u_k, for every k.
-    g: Vec<D::Vector<C>>,
-    r: D::Vector<C>,
+    g: Vec<Vector>,
+    r: Vector,
     /// v; t in the last iteration of a cycle.
-    v: D::Vector<C>,
+    v: Vector,
     /// M v or M r.
-    z: D::Vector<C>,
+    z: Vector,
     /// H = PᵀG by rows, a lower triangular matrix.
     h: [[f64; S]; S],
     /// Pᵀr.
@@ -183,11 +183,11 @@ struct Space<D: Device, C: Real> {
     norm: f64,
 }
 
-impl<D: Device, C: Real> Space<D, C> {
+impl Space {
     /// The state before the first cycle, except for r.
-    fn start(&mut self, device: &D) {
+    fn start(&mut self, device: &dyn Device) {
         for vector in self.u.iter_mut().chain(&mut self.g) {
-            device.fill(C::zero(), vector);
+            device.fill(0.0, vector);
         }
         self.h = from_fn(|i| from_fn(|j| if i == j { 1.0 } else { 0.0 }));
         self.omega = 1.0;
@@ -206,43 +206,43 @@ impl<D: Device, C: Real> Space<D, C> {
     /// Step k of a cycle: a new u_k and g_k, with which r becomes orthogonal to p_k.
     fn step(
         &mut self,
-        device: &D,
-        run: &mut Run<'_, '_, D, C>,
-        shadow: &[D::Vector<C>],
+        device: &dyn Device,
+        run: &mut Run<'_, '_>,
+        shadow: &[Vector],
         k: usize,
-        x: &mut D::Vector<C>,
+        x: &mut Vector,
     ) -> Result<(), StopReason> {
         let s = shadow.len();
         let c = self.solve(k..s, &self.f);
         let Space { u, g, r, v, z, .. } = self;
         let (rest, omega) = (s - k, self.omega);
-        let of_g: [C; S + 1] = from_fn(|i| C::narrow(if i < rest { -c[k + i] } else { 1.0 }));
-        device.combine(&of_g[..=rest], &followed_by(&g[k..s], r)[..=rest], C::zero(), v);
+        let of_g: [f64; S + 1] = from_fn(|i| if i < rest { -c[k + i] } else { 1.0 });
+        device.combine(&of_g[..=rest], (&followed_by(&g[k..s], r)[..=rest]).into(), 0.0, v);
         run.precondition(v, z);
         let (before, after) = u.split_at_mut(k + 1);
-        let of_u: [C; S + 1] = from_fn(|i| C::narrow(if i + 1 < rest { c[k + 1 + i] } else { omega }));
+        let of_u: [f64; S + 1] = from_fn(|i| if i + 1 < rest { c[k + 1 + i] } else { omega });
         let vectors = followed_by(&after[..rest - 1], z);
-        device.combine(&of_u[..rest], &vectors[..rest], C::narrow(c[k]), &mut before[k]);
+        device.combine(&of_u[..rest], (&vectors[..rest]).into(), c[k], &mut before[k]);
         run.apply(&before[k], &mut g[k]);
 
         // p_i·g_k for every i, then g_k·g_k.
         let mut products = [0.0; S + 1];
-        device.dots(&followed_by(shadow, &g[k])[..=s], &g[k], &mut products[..=s]);
+        device.dots((&followed_by(shadow, &g[k])[..=s]).into(), &g[k], &mut products[..=s]);
         let mut gg = products[s];
         if k > 0 {
             let alpha = self.solve(0..k, &products);
-            let minus_alpha = alpha.map(|alpha| C::narrow(-alpha));
+            let minus_alpha = alpha.map(|alpha| -alpha);
             for (vectors, square) in [(&mut self.u, &mut 0.0), (&mut self.g, &mut gg)] {
                 let (before, this) = vectors.split_at_mut(k);
-                *square = device.combine(&minus_alpha[..k], before, C::one(), &mut this[0]);
+                *square = device.combine(&minus_alpha[..k], (&*before).into(), 1.0, &mut this[0]);
             }
-            device.dots(&shadow[k..], &self.g[k], &mut products[k..s]);
+            device.dots((&shadow[k..]).into(), &self.g[k], &mut products[k..s]);
         }
         if !(gg.is_finite() && products[..s].iter().all(|product| product.is_finite())) {
             return Err(StopReason::NotFinite);
         }
         let pivot = products[k];
-        if pivot.abs() <= C::KIND.facts().unit_roundoff * gg.sqrt() {
+        if pivot.abs() <= run.unit_roundoff() * gg.sqrt() {
             return Err(StopReason::Breakdown);
         }
         for (row, product) in self.h.iter_mut().zip(products).take(s).skip(k) {
@@ -259,20 +259,20 @@ impl<D: Device, C: Real> Space<D, C> {
     /// The last iteration of a cycle, which takes r into the next space.
     fn stabilise(
         &mut self,
-        device: &D,
-        run: &mut Run<'_, '_, D, C>,
-        x: &mut D::Vector<C>,
+        device: &dyn Device,
+        run: &mut Run<'_, '_>,
+        x: &mut Vector,
     ) -> Result<(), StopReason> {
         run.precondition(&self.r, &mut self.z);
         run.apply(&self.z, &mut self.v);
         let mut products = [0.0; 2];
-        device.dots(&[&self.r, &self.v], &self.v, &mut products);
+        device.dots((&[&self.r, &self.v]).into(), &self.v, &mut products);
         let [tr, tt] = products;
         if !(tr.is_finite() && tt.is_finite()) {
             return Err(StopReason::NotFinite);
         }
         let lengths = tt.sqrt() * self.norm;
-        if tr.abs() <= C::KIND.facts().unit_roundoff * lengths {
+        if tr.abs() <= run.unit_roundoff() * lengths {
             return Err(StopReason::Breakdown);
         }
         let cosine = tr.abs() / lengths;
@@ -282,16 +282,16 @@ impl<D: Device, C: Real> Space<D, C> {
     }
 
     /// A step of this length along u_k, or along M r.
-    fn advance(&mut self, device: &D, length: f64, k: Option<usize>, x: &mut D::Vector<C>) {
+    fn advance(&mut self, device: &dyn Device, length: f64, k: Option<usize>, x: &mut Vector) {
         let (direction, image) = k.map_or((&self.z, &self.v), |k| (&self.u[k], &self.g[k]));
-        self.norm = device.combine(&[C::narrow(-length)], &[image], C::one(), &mut self.r).sqrt();
+        self.norm = device.combine(&[-length], (&[image]).into(), 1.0, &mut self.r).sqrt();
         if self.norm.is_finite() {
-            device.axpby(C::narrow(length), direction, C::one(), x); // otherwise it would spoil x
+            device.axpby(length, direction, 1.0, x); // otherwise it would spoil x
         }
     }
 }
 
 /// References to at most s vectors, followed by `last`.
-fn followed_by<'a, V>(vectors: &'a [V], last: &'a V) -> [&'a V; S + 1] {
+fn followed_by<'a>(vectors: &'a [Vector], last: &'a Vector) -> [&'a Vector; S + 1] {
     from_fn(|i| vectors.get(i).unwrap_or(last))
 }

@@ -17,8 +17,8 @@
 //! **Cost.** The inner iterations, one more residual to verify the last of them, and the allocation
 //! of a short history.
 
-use ziggurat_sparse::Real;
-use ziggurat_sparse::device::{Device, DeviceError};
+use ziggurat_sparse::Kind;
+use ziggurat_sparse::device::{Device, DeviceError, Vector};
 use ziggurat_sparse::operator::{LinearOperator, Workspace};
 
 use crate::error::KrylovError;
@@ -28,69 +28,70 @@ use crate::stop::Stopping;
 use crate::system::System;
 use crate::work::{Work, solve};
 
-/// The approximate solution of a system as an operator.
+/// The approximate solution of a system as an operator, computed in the number type of the vectors
+/// that it is applied to.
 ///
 /// ```
 /// use ziggurat_krylov::{InnerSolver, LinearProblem, Method, Stopping, System, Work, solve};
 /// use ziggurat_sparse::gallery::Problem;
-/// use ziggurat_sparse::device::Cpu;
+/// use ziggurat_sparse::device::{Cpu, Vector};
 /// use ziggurat_sparse::operator::{Diagonal, MatrixOperator};
 /// let device = Cpu::new();
 /// let a = "poisson2d:20".parse::<Problem>()?.matrix()?;
 /// let jacobi = Diagonal::new(a.view().diagonal(0..400).iter().map(|d| 1.0 / d).collect());
-/// let a = MatrixOperator::<Cpu, f64>::new(&device, a)?;
+/// let a = MatrixOperator::new(&device, a)?;
 ///
 /// // FGMRES, preconditioned by ten steps of conjugate gradients, preconditioned by Jacobi.
 /// let inner = System::new(&a).preconditioner(&jacobi);
 /// let inner = InnerSolver::new(Method::Cg, inner, Stopping::default().max_iterations(10))?;
 /// let outer = System::new(&a).preconditioner(&inner);
 /// let mut work = Work::new(Method::Fgmres { restart: 30 }, &device, &outer)?;
-/// let (b, mut x) = (vec![1.0; 400], vec![0.0; 400]);
+/// let (b, mut x) = (Vector::from(vec![1.0; 400]), Vector::from(vec![0.0; 400]));
 /// let report = solve(LinearProblem::new(&device, &outer, &b), &mut x, &mut work)?;
 /// assert!(report.reason.is_converged() && report.iterations < 20);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct InnerSolver<'a, D: Device, C: Real> {
+pub struct InnerSolver<'a> {
     method: Method,
-    system: System<'a, D, C>,
+    system: System<'a>,
     stopping: Stopping,
 }
 
-impl<'a, D: Device, C: Real> InnerSolver<'a, D, C> {
+impl<'a> InnerSolver<'a> {
     /// The operator r ↦ z for this method, system and these stopping criteria.
     ///
     /// # Errors
-    /// If the matrix is not square, the preconditioner has another size, or a criterion is out of
-    /// range.
-    pub fn new(method: Method, system: System<'a, D, C>, stopping: Stopping) -> Result<Self, KrylovError> {
-        system.rows_of_operators()?;
+    /// If the matrix is not square, the preconditioner or a kernel vector has another size, or a
+    /// criterion is out of range.
+    pub fn new(method: Method, system: System<'a>, stopping: Stopping) -> Result<Self, KrylovError> {
+        system.rows()?;
         stopping.validate()?;
         Ok(InnerSolver { method, system, stopping })
     }
 }
 
-impl<D: Device, C: Real> LinearOperator<D, C> for InnerSolver<'_, D, C> {
+impl LinearOperator for InnerSolver<'_> {
     fn shape(&self) -> (usize, usize) {
         self.system.matrix.shape()
     }
 
-    fn workspace(&self, device: &D) -> Result<Workspace, DeviceError> {
-        match Work::<D, C>::new(self.method, device, &self.system) {
+    fn workspace(&self, device: &dyn Device, number: Kind) -> Result<Workspace, DeviceError> {
+        match Work::new(self.method, device, &self.system.in_number(number)) {
             Ok(work) => Ok(Workspace::new(work)),
             Err(KrylovError::Device(error)) => Err(error),
-            // Sizes and criteria were checked, so only the kernel vectors can be those of another
-            // device.
+            // The rest was checked, so only the kernel vectors can have another number type.
             Err(error) => Err(DeviceError::Lost { device: device.name(), reason: error.to_string() }),
         }
     }
 
-    fn apply(&self, device: &D, x: &D::Vector<C>, y: &mut D::Vector<C>, work: &mut Workspace) {
-        device.fill(C::zero(), y);
-        let problem = LinearProblem::new(device, &self.system, x).stopping(self.stopping);
-        if solve(problem, y, work.get::<Work<D, C>>()).is_err() {
+    fn apply(&self, device: &dyn Device, x: &Vector, y: &mut Vector, work: &mut Workspace) {
+        device.fill(0.0, y);
+        let system = self.system.in_number(x.kind());
+        let problem = LinearProblem::new(device, &system, x).stopping(self.stopping);
+        if solve(problem, y, work.get::<Work>()).is_err() {
             // The vectors do not fit the system. The outer method reports what is not a number.
-            device.fill(C::nan(), y);
+            device.fill(f64::NAN, y);
         }
     }
 }
@@ -98,7 +99,7 @@ impl<D: Device, C: Real> LinearOperator<D, C> for InnerSolver<'_, D, C> {
 #[cfg(test)]
 mod tests {
     use ziggurat_sparse::Csr;
-    use ziggurat_sparse::device::Cpu;
+    use ziggurat_sparse::device::{Cpu, DeviceExt};
     use ziggurat_sparse::gallery::Problem;
     use ziggurat_sparse::operator::{Diagonal, InPrecision, MatrixOperator};
 
@@ -109,16 +110,16 @@ mod tests {
         "poisson2d:30".parse::<Problem>().unwrap().matrix().unwrap()
     }
 
-    fn jacobi<C: Real>(a: &Csr<f64>) -> Diagonal<C> {
-        Diagonal::new(a.view().diagonal(a.all_rows()).iter().map(|d| C::narrow(1.0 / d)).collect())
+    fn jacobi(a: &Csr<f64>) -> Diagonal {
+        Diagonal::new(a.view().diagonal(a.all_rows()).iter().map(|d| 1.0 / d).collect())
     }
 
-    fn solved(method: Method, m: &dyn LinearOperator<Cpu, f64>, b: &Vec<f64>) -> (KrylovReport, Vec<f64>) {
+    fn solved(method: Method, m: &dyn LinearOperator, b: &Vector) -> (KrylovReport, Vector) {
         let (device, a) = (Cpu::new(), matrix());
-        let a = MatrixOperator::<Cpu, f64>::new(&device, a).unwrap();
+        let a = MatrixOperator::new(&device, a).unwrap();
         let system = System::new(&a).preconditioner(m);
         let mut work = Work::new(method, &device, &system).unwrap();
-        let mut x = vec![0.0; b.len()];
+        let mut x = Vector::from(vec![0.0; b.len()]);
         let problem = LinearProblem::new(&device, &system, b).stopping(Stopping::default().rtol(1e-12));
         (solve(problem, &mut x, &mut work).unwrap(), x)
     }
@@ -128,18 +129,23 @@ mod tests {
     #[test]
     fn refinement_in_another_precision_reaches_double_precision() {
         let (device, a) = (Cpu::new(), matrix());
-        let m = jacobi::<f32>(&a);
-        let single = MatrixOperator::<Cpu, f32>::new(&device, a.view().stored_as::<f32>()).unwrap();
+        let m = jacobi(&a);
+        let single = MatrixOperator::new(&device, a.view().stored_as::<f32>()).unwrap();
         let system = System::new(&single).preconditioner(&m);
         let stopping = Stopping::default().rtol(1e-3);
-        let inner = InPrecision::<_, f32>::new(InnerSolver::new(Method::Cg, system, stopping).unwrap());
+        let inner = InnerSolver::new(Method::Cg, system, stopping).unwrap();
+        let inner = InPrecision::new(inner, Kind::F32);
+        let on_device = device.upload_matrix(a).unwrap();
         for size in [1.0, 1e-100, 1e100] {
-            let b: Vec<f64> = (0..900).map(|row| size * f64::from(row % 7 - 3)).collect();
+            let b = (0..900).map(|row| size * f64::from(row % 7 - 3)).collect::<Vec<_>>().into();
             let (report, x) = solved(Method::Richardson, &inner, &b);
             assert!(report.reason.is_converged() && report.iterations <= 6, "{report}");
-            let mut r = vec![0.0; 900];
-            device.residual(&a.clone().into(), &x, &b, &mut r);
-            let norm = |v: &[f64]| v.iter().map(|x| (x / size).powi(2)).sum::<f64>().sqrt();
+            let mut r = Vector::from(vec![0.0; 900]);
+            device.residual(&on_device, &x, &b, &mut r);
+            let norm = |v: &Vector| {
+                let v = v.elements::<f64>().unwrap();
+                v.iter().map(|x| (x / size).powi(2)).sum::<f64>().sqrt()
+            };
             assert!(norm(&r) <= 1.1e-12 * norm(&b));
         }
     }
@@ -147,9 +153,9 @@ mod tests {
     #[test]
     fn flexible_methods_converge_with_inner_iterations_of_different_length() {
         let (device, a) = (Cpu::new(), matrix());
-        let m = jacobi::<f64>(&a);
-        let a = MatrixOperator::<Cpu, f64>::new(&device, a).unwrap();
-        let b = vec![1.0; 900];
+        let m = jacobi(&a);
+        let a = MatrixOperator::new(&device, a).unwrap();
+        let b = Vector::from(vec![1.0; 900]);
         let mut iterations = Vec::new();
         for most in [1, 5, 25] {
             let system = System::new(&a).preconditioner(&m);
@@ -168,11 +174,11 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused() {
         let device = Cpu::new();
-        let a = MatrixOperator::<Cpu, f64>::new(&device, matrix()).unwrap();
+        let a = MatrixOperator::new(&device, matrix()).unwrap();
         let m = Diagonal::new(vec![1.0; 3]);
         let system = System::new(&a).preconditioner(&m);
         assert!(InnerSolver::new(Method::Cg, system, Stopping::default()).is_err());
         let wrong = Stopping::default().rtol(f64::NAN);
-        assert!(InnerSolver::<Cpu, f64>::new(Method::Cg, System::new(&a), wrong).is_err());
+        assert!(InnerSolver::new(Method::Cg, System::new(&a), wrong).is_err());
     }
 }

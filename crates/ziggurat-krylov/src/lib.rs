@@ -1,4 +1,4 @@
-//! Krylov methods for A x = b, generic over the device and the number of processes.
+//! Krylov methods for A x = b, on any device and any number of processes.
 //!
 //! A method applies the matrix and the preconditioner as [linear
 //! operators](ziggurat_sparse::operator) and keeps its vectors on a
@@ -38,7 +38,7 @@
 //! ```
 //! use ziggurat_krylov::{LinearProblem, Method, System, Work, solve};
 //! use ziggurat_sparse::Csr;
-//! use ziggurat_sparse::device::Cpu;
+//! use ziggurat_sparse::device::{Cpu, Vector};
 //! use ziggurat_sparse::operator::MatrixOperator;
 //!
 //! let a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![4.0, 1.0, 1.0, 3.0])?;
@@ -46,9 +46,10 @@
 //! let a = MatrixOperator::new(&device, a)?;
 //! let system = System::new(&a);
 //! let mut work = Work::new(Method::Cg, &device, &system)?; // reusable for any number of solves
-//! let (b, mut x) = (vec![1.0_f64, 2.0], vec![0.0; 2]);
+//! let (b, mut x) = (Vector::from(vec![1.0, 2.0]), Vector::from(vec![0.0; 2]));
 //! let report = solve(LinearProblem::new(&device, &system, &b), &mut x, &mut work)?;
 //! assert!(report.reason.is_converged() && report.iterations <= 2);
+//! let x = x.elements::<f64>().unwrap();
 //! assert!((x[0] - 1.0 / 11.0).abs() < 1e-8 && (x[1] - 7.0 / 11.0).abs() < 1e-8);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -32,8 +32,7 @@
 
 use std::mem::swap;
 
-use ziggurat_sparse::Real;
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::{Device, DeviceExt, Vector};
 
 use crate::error::KrylovError;
 use crate::problem::LinearProblem;
@@ -48,32 +47,32 @@ use crate::system::{OperatorWork, System};
 /// use ziggurat_krylov::{MinresWork, System};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
 /// let device = Cpu::new();
-/// let a = MatrixOperator::<Cpu, f64>::new(&device, Csr::identity(3).unwrap())?;
-/// let work: MinresWork<Cpu, f64> = MinresWork::new(&device, &System::new(&a))?;
+/// let a = MatrixOperator::new(&device, Csr::<f64>::identity(3).unwrap())?;
+/// let work = MinresWork::new(&device, &System::new(&a))?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct MinresWork<D: Device, C: Real> {
+pub struct MinresWork {
     operators: OperatorWork,
-    r: D::Vector<C>,
+    r: Vector,
     /// The Lanczos vector, not normalised.
-    v: D::Vector<C>,
-    v_before: D::Vector<C>,
+    v: Vector,
+    v_before: Vector,
     /// M v.
-    z: D::Vector<C>,
+    z: Vector,
     /// A z, then M v of the next iteration.
-    q: D::Vector<C>,
+    q: Vector,
     /// The search direction.
-    w: D::Vector<C>,
-    w_before: D::Vector<C>,
+    w: Vector,
+    w_before: Vector,
 }
 
-impl<D: Device, C: Real> MinresWork<D, C> {
+impl MinresWork {
     /// A workspace for systems of this size with these operators.
-    pub fn new(device: &D, system: &System<'_, D, C>) -> Result<Self, KrylovError> {
-        let n = system.rows(device)?;
+    pub fn new(device: &dyn Device, system: &System<'_>) -> Result<Self, KrylovError> {
+        let n = system.rows()?;
         let operators = OperatorWork::new(device, system)?;
-        let [r, v, v_before, z, q, w, w_before] = std::array::from_fn(|_| device.zeros(n));
+        let [r, v, v_before, z, q, w, w_before] = std::array::from_fn(|_| device.zeros(system.number, n));
         let (v_before, w_before) = (v_before?, w_before?);
         Ok(MinresWork { operators, r: r?, v: v?, v_before, z: z?, q: q?, w: w?, w_before })
     }
@@ -105,28 +104,29 @@ impl Recurrence {
 ///
 /// ```
 /// use ziggurat_krylov::{LinearProblem, MinresWork, System, minres};
-/// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
+/// use ziggurat_sparse::{Csr, device::{Cpu, Vector}, operator::MatrixOperator};
 /// // Symmetric and indefinite: the eigenvalues are 3 and −1.
 /// let a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![1.0, 2.0, 2.0, 1.0])?;
 /// let device = Cpu::new();
 /// let a = MatrixOperator::new(&device, a)?;
 /// let system = System::new(&a);
 /// let mut work = MinresWork::new(&device, &system)?;
-/// let (b, mut x) = (vec![4.0, 5.0], vec![0.0; 2]);
+/// let (b, mut x) = (Vector::from(vec![4.0, 5.0]), Vector::from(vec![0.0; 2]));
 /// let report = minres(LinearProblem::new(&device, &system, &b), &mut x, &mut work)?;
+/// let x = x.elements::<f64>().unwrap();
 /// assert!(report.reason.is_converged() && report.iterations == 2);
-/// assert!((x[0] - 2.0_f64).abs() < 1e-12 && (x[1] - 1.0_f64).abs() < 1e-12);
+/// assert!((x[0] - 2.0).abs() < 1e-12 && (x[1] - 1.0).abs() < 1e-12);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn minres<D: Device, C: Real>(
-    problem: LinearProblem<'_, D, C>,
-    x: &mut D::Vector<C>,
-    work: &mut MinresWork<D, C>,
+pub fn minres(
+    problem: LinearProblem<'_>,
+    x: &mut Vector,
+    work: &mut MinresWork,
 ) -> Result<KrylovReport, KrylovError> {
     let MinresWork { operators, r, v, v_before, z, q, w, w_before } = work;
     let device = problem.device;
-    let rounding = 8.0 * C::KIND.facts().unit_roundoff;
     let (mut run, _) = Run::start(problem, operators, x, r)?;
+    let rounding = 8.0 * run.unit_roundoff();
 
     let mut recurrence: Option<Recurrence> = None;
     let reason = loop {
@@ -137,7 +137,7 @@ pub fn minres<D: Device, C: Real>(
             Some(recurrence) => recurrence,
             None => {
                 device.copy(r, v);
-                device.fill(C::zero(), w);
+                device.fill(0.0, w);
                 run.precondition(v, z);
                 match root(device.dot(v, z)) {
                     Ok(gamma) => Recurrence::new(gamma),
@@ -150,14 +150,14 @@ pub fn minres<D: Device, C: Real>(
         // The next Lanczos vector, in v, and its product with M, in q.
         run.apply(z, q);
         let mut products = [0.0; 2];
-        device.dots(&[&*z, &*q], q, &mut products);
+        device.dots((&[&*z, &*q]).into(), q, &mut products);
         let [zq, qq] = products;
         let delta = zq / (gamma * gamma);
-        let [of_q, of_v, of_before] = [1.0 / gamma, -delta / gamma, -beta / gamma_before].map(C::narrow);
+        let [of_q, of_v, of_before] = [1.0 / gamma, -delta / gamma, -beta / gamma_before];
         device.axpbypcz(of_q, q, of_v, v, of_before, v_before);
         swap(v, v_before);
         run.precondition(v, q);
-        device.dots(&[&*q, &*v], v, &mut products);
+        device.dots((&[&*q, &*v]).into(), v, &mut products);
         let [vz, vv] = products;
         if !(zq.is_finite() && qq.is_finite() && vz.is_finite() && vv.is_finite()) {
             break StopReason::NotFinite;
@@ -178,12 +178,12 @@ pub fn minres<D: Device, C: Real>(
         }
         let (c_next, s_next) = (diagonal / a1, gamma_next / a1);
         let step = c_next * eta;
-        let norm = device.combine(&[C::narrow(-step / a1)], &[&*v], C::narrow(s_next * s_next), r).sqrt();
+        let norm = device.combine(&[-step / a1], (&[&*v]).into(), s_next * s_next, r).sqrt();
         if norm.is_finite() {
-            let [of_z, of_w, of_before] = [1.0 / (gamma * a1), -a2 / a1, -a3 / a1].map(C::narrow);
+            let [of_z, of_w, of_before] = [1.0 / (gamma * a1), -a2 / a1, -a3 / a1];
             device.axpbypcz(of_z, z, of_w, w, of_before, w_before);
             swap(w, w_before);
-            device.axpby(C::narrow(step), w, C::one(), x);
+            device.axpby(step, w, 1.0, x);
         }
         swap(z, q);
         recurrence = Some(Recurrence {

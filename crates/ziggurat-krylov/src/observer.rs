@@ -24,7 +24,7 @@ pub struct Progress {
 /// ```
 /// use std::ops::ControlFlow;
 /// use ziggurat_krylov::{LinearProblem, Method, Progress, StopReason, System, Work, solve};
-/// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
+/// use ziggurat_sparse::{Csr, device::{Cpu, Vector}, operator::MatrixOperator};
 ///
 /// let a = Csr::try_new(2, 2, vec![0, 1, 2], vec![0, 1], vec![1.0, 2.0])?;
 /// let device = Cpu::new();
@@ -35,7 +35,7 @@ pub struct Progress {
 ///     assert_eq!(progress.iteration, 1);
 ///     ControlFlow::Break(())
 /// };
-/// let (b, mut x) = (vec![1.0, 1.0], vec![0.0, 0.0]);
+/// let (b, mut x) = (Vector::from(vec![1.0, 1.0]), Vector::from(vec![0.0, 0.0]));
 /// let problem = LinearProblem::new(&device, &system, &b).observer(&mut stop_at_once);
 /// let report = solve(problem, &mut x, &mut work)?;
 /// assert_eq!(report.reason, StopReason::Interrupted);

@@ -2,13 +2,12 @@
 
 use std::fmt;
 
-use ziggurat_sparse::Real;
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::{Device, Vector};
 
 use crate::error::KrylovError;
 use crate::observer::Observer;
 use crate::stop::Stopping;
-use crate::system::{System, check_length};
+use crate::system::System;
 
 /// The linear problem A x = b on a device, with stopping criteria and optionally an observer.
 ///
@@ -17,34 +16,34 @@ use crate::system::{System, check_length};
 ///
 /// ```
 /// use ziggurat_krylov::{CgWork, LinearProblem, Stopping, System, cg};
-/// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
+/// use ziggurat_sparse::{Csr, device::{Cpu, Vector}, operator::MatrixOperator};
 /// let device = Cpu::new();
-/// let a = MatrixOperator::<Cpu, f64>::new(&device, Csr::identity(2)?)?;
+/// let a = MatrixOperator::new(&device, Csr::<f64>::identity(2)?)?;
 /// let system = System::new(&a);
 /// let mut work = CgWork::new(&device, &system)?;
-/// let (b, mut x) = (vec![1.0, 2.0], vec![0.0; 2]);
+/// let (b, mut x) = (Vector::from(vec![1.0, 2.0]), Vector::from(vec![0.0; 2]));
 /// let stopping = Stopping::default().rtol(1e-12);
 /// let problem = LinearProblem::new(&device, &system, &b).stopping(stopping);
 /// assert!(cg(problem, &mut x, &mut work)?.reason.is_converged());
-/// assert_eq!(x, b);
+/// assert_eq!(x.elements::<f64>(), b.elements());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct LinearProblem<'a, D: Device, C: Real> {
+pub struct LinearProblem<'a> {
     /// The device that holds all vectors.
-    pub device: &'a D,
+    pub device: &'a dyn Device,
     /// The matrix, its preconditioner and its kernel.
-    pub system: &'a System<'a, D, C>,
+    pub system: &'a System<'a>,
     /// The right-hand side.
-    pub b: &'a D::Vector<C>,
+    pub b: &'a Vector,
     /// When to stop.
     pub stopping: Stopping,
     /// Called after every iteration.
     pub observer: Option<&'a mut Observer<'a>>,
 }
 
-impl<'a, D: Device, C: Real> LinearProblem<'a, D, C> {
+impl<'a> LinearProblem<'a> {
     /// A problem with the default [`Stopping`] and no observer.
-    pub fn new(device: &'a D, system: &'a System<'a, D, C>, b: &'a D::Vector<C>) -> Self {
+    pub fn new(device: &'a dyn Device, system: &'a System<'a>, b: &'a Vector) -> Self {
         LinearProblem { device, system, b, stopping: Stopping::default(), observer: None }
     }
 
@@ -60,19 +59,18 @@ impl<'a, D: Device, C: Real> LinearProblem<'a, D, C> {
         LinearProblem { observer: Some(observer), ..self }
     }
 
-    /// Checks that A, M, the kernel, b, x and the method's vectors (`work_len`) have matching
-    /// sizes, and that the stopping criteria are valid.
-    pub(crate) fn validate(&self, x: &D::Vector<C>, work_len: usize) -> Result<(), KrylovError> {
-        let device = self.device;
-        let n = self.system.rows(device)?;
-        check_length("the right-hand side", device.len(self.b), n)?;
-        check_length("the initial guess", device.len(x), n)?;
-        check_length("the workspace (made for another system)", work_len, n)?;
+    /// Checks that A, M, the kernel, b, x and a vector of the method have matching sizes and number
+    /// types, and that the stopping criteria are valid.
+    pub(crate) fn validate(&self, x: &Vector, work: &Vector) -> Result<(), KrylovError> {
+        let n = self.system.rows()?;
+        self.system.check("the right-hand side", self.b, n)?;
+        self.system.check("the initial guess", x, n)?;
+        self.system.check("the workspace (made for another system)", work, n)?;
         self.stopping.validate()
     }
 }
 
-impl<D: Device, C: Real> fmt::Debug for LinearProblem<'_, D, C> {
+impl fmt::Debug for LinearProblem<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LinearProblem")
             .field("system", self.system)

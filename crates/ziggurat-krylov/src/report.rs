@@ -16,13 +16,13 @@ use crate::stop::StopReason;
 ///
 /// ```
 /// use ziggurat_krylov::{LinearProblem, Method, StopReason, Stopping, System, Work, solve};
-/// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
+/// use ziggurat_sparse::{Csr, device::{Cpu, Vector}, operator::MatrixOperator};
 /// let a = Csr::try_new(2, 2, vec![0, 1, 2], vec![0, 1], vec![1.0, 3.0])?;
 /// let device = Cpu::new();
 /// let a = MatrixOperator::new(&device, a)?;
 /// let system = System::new(&a);
 /// let mut work = Work::new(Method::Cg, &device, &system)?;
-/// let (b, mut x) = (vec![3.0, 4.0], vec![0.0; 2]);
+/// let (b, mut x) = (Vector::from(vec![3.0, 4.0]), Vector::from(vec![0.0; 2]));
 /// let one_step = Stopping::default().max_iterations(1);
 /// let problem = LinearProblem::new(&device, &system, &b).stopping(one_step);
 /// let report = solve(problem, &mut x, &mut work)?;
@@ -70,13 +70,13 @@ impl KrylovReport {
     ///
     /// ```
     /// use ziggurat_krylov::{LinearProblem, Method, System, Work, solve};
-    /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
+    /// use ziggurat_sparse::{Csr, device::{Cpu, Vector}, operator::MatrixOperator};
     /// let a = Csr::try_new(2, 2, vec![0, 1, 2], vec![0, 1], vec![0.9, 1.1])?;
     /// let device = Cpu::new();
     /// let a = MatrixOperator::new(&device, a)?;
     /// let system = System::new(&a);
     /// let mut work = Work::new(Method::Richardson, &device, &system)?;
-    /// let (b, mut x) = (vec![1.0, 1.0], vec![0.0; 2]);
+    /// let (b, mut x) = (Vector::from(vec![1.0, 1.0]), Vector::from(vec![0.0; 2]));
     /// let report = solve(LinearProblem::new(&device, &system, &b), &mut x, &mut work)?;
     /// assert!((report.recent_factor().unwrap() - 0.1).abs() < 1e-6);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -19,8 +19,7 @@
 //! for the update of x, 1 for the norm) and one reduction. To verify convergence takes one more
 //! residual. It stores two vectors.
 
-use ziggurat_sparse::Real;
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::{Device, Vector};
 
 use crate::error::KrylovError;
 use crate::problem::LinearProblem;
@@ -45,24 +44,28 @@ const NO_DECREASE: f64 = 1e-8;
 /// use ziggurat_krylov::{RichardsonWork, System};
 /// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
 /// let device = Cpu::new();
-/// let a = MatrixOperator::<Cpu, f64>::new(&device, Csr::identity(3).unwrap())?;
-/// let work: RichardsonWork<Cpu, f64> = RichardsonWork::new(&device, &System::new(&a))?;
+/// let a = MatrixOperator::new(&device, Csr::<f64>::identity(3).unwrap())?;
+/// let work = RichardsonWork::new(&device, &System::new(&a))?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct RichardsonWork<D: Device, C: Real> {
+pub struct RichardsonWork {
     operators: OperatorWork,
-    r: D::Vector<C>,
+    r: Vector,
     /// M r, then the next x.
-    z: D::Vector<C>,
+    z: Vector,
 }
 
-impl<D: Device, C: Real> RichardsonWork<D, C> {
+impl RichardsonWork {
     /// A workspace for systems of this size with these operators.
-    pub fn new(device: &D, system: &System<'_, D, C>) -> Result<Self, KrylovError> {
-        let n = system.rows(device)?;
+    pub fn new(device: &dyn Device, system: &System<'_>) -> Result<Self, KrylovError> {
+        let n = system.rows()?;
         let operators = OperatorWork::new(device, system)?;
-        Ok(RichardsonWork { operators, r: device.zeros(n)?, z: device.zeros(n)? })
+        Ok(RichardsonWork {
+            operators,
+            r: device.zeros(system.number, n)?,
+            z: device.zeros(system.number, n)?,
+        })
     }
 }
 
@@ -70,24 +73,25 @@ impl<D: Device, C: Real> RichardsonWork<D, C> {
 ///
 /// ```
 /// use ziggurat_krylov::{LinearProblem, RichardsonWork, System, richardson};
-/// use ziggurat_sparse::{Csr, device::Cpu, operator::MatrixOperator};
+/// use ziggurat_sparse::{Csr, device::{Cpu, Vector}, operator::MatrixOperator};
 /// let a = Csr::try_new(2, 2, vec![0, 2, 4], vec![0, 1, 0, 1], vec![4.0, 1.0, 1.0, 4.0])?;
 /// let jacobi = Csr::try_new(2, 2, vec![0, 1, 2], vec![0, 1], vec![0.25, 0.25])?;
 /// let device = Cpu::new();
 /// let (a, m) = (MatrixOperator::new(&device, a)?, MatrixOperator::new(&device, jacobi)?);
 /// let system = System::new(&a).preconditioner(&m);
 /// let mut work = RichardsonWork::new(&device, &system)?;
-/// let (b, mut x) = (vec![5.0, 5.0], vec![0.0; 2]);
+/// let (b, mut x) = (Vector::from(vec![5.0, 5.0]), Vector::from(vec![0.0; 2]));
 /// let report = richardson(LinearProblem::new(&device, &system, &b), &mut x, &mut work)?;
 /// // The residual falls by a factor of 4 in every iteration, to 10⁻⁸.
 /// assert!(report.reason.is_converged() && report.iterations == 14);
-/// assert!((x[0] - 1.0_f64).abs() < 1e-8 && (x[1] - 1.0_f64).abs() < 1e-8);
+/// let x = x.elements::<f64>().unwrap();
+/// assert!((x[0] - 1.0).abs() < 1e-8 && (x[1] - 1.0).abs() < 1e-8);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn richardson<D: Device, C: Real>(
-    problem: LinearProblem<'_, D, C>,
-    x: &mut D::Vector<C>,
-    work: &mut RichardsonWork<D, C>,
+pub fn richardson(
+    problem: LinearProblem<'_>,
+    x: &mut Vector,
+    work: &mut RichardsonWork,
 ) -> Result<KrylovReport, KrylovError> {
     let RichardsonWork { operators, r, z } = work;
     let device = problem.device;
@@ -100,7 +104,7 @@ pub fn richardson<D: Device, C: Real>(
             break reason;
         }
         run.precondition(r, z);
-        device.axpby(C::one(), x, C::one(), z);
+        device.axpby(1.0, x, 1.0, z);
         let norm = run.residual(z, r).projected;
         if norm.is_finite() {
             std::mem::swap(x, z); // otherwise z would spoil x

@@ -16,8 +16,7 @@ use std::time::Instant;
 use tracing::field::Empty;
 use tracing::span::EnteredSpan;
 use tracing::trace_span;
-use ziggurat_sparse::Real;
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::{Device, DeviceExt, Vector};
 use ziggurat_sparse::trace::{self, TARGET};
 
 use crate::error::KrylovError;
@@ -51,8 +50,8 @@ pub(crate) enum Step {
 }
 
 /// A solve in progress.
-pub(crate) struct Run<'a, 'w, D: Device, C: Real> {
-    problem: LinearProblem<'a, D, C>,
+pub(crate) struct Run<'a, 'w> {
+    problem: LinearProblem<'a>,
     work: &'w mut OperatorWork,
     start: Instant,
     goal: Goal,
@@ -79,18 +78,18 @@ pub(crate) struct Run<'a, 'w, D: Device, C: Real> {
     span: Option<(usize, EnteredSpan)>,
 }
 
-impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
+impl<'a, 'w> Run<'a, 'w> {
     /// Validates the problem, computes r ← b − A x and decides whether there is anything to do.
     /// If b is zero or in the kernel, the solution is x = 0.
     pub(crate) fn start(
-        problem: LinearProblem<'a, D, C>,
+        problem: LinearProblem<'a>,
         work: &'w mut OperatorWork,
-        x: &mut D::Vector<C>,
-        r: &mut D::Vector<C>,
+        x: &mut Vector,
+        r: &mut Vector,
     ) -> Result<(Self, Residual), KrylovError> {
         let start = Instant::now();
-        let (device, stopping) = (problem.device, problem.stopping);
-        problem.validate(x, device.len(r))?;
+        let (device, number, stopping) = (problem.device, problem.system.number, problem.stopping);
+        problem.validate(x, r)?;
         let goal = Goal::of(&problem, r);
         let max_verified =
             if stopping.verify_every > 0 { MAX_PREALLOCATED_HISTORY } else { MAX_PREALLOCATED_RESTARTS };
@@ -104,7 +103,7 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
             verified: Vec::with_capacity(stopping.max_iterations.min(max_verified) + 2),
             best: 0.0,
             last: 0.0,
-            verify_below: C::KIND.facts().unit_roundoff,
+            verify_below: number.facts().unit_roundoff,
             useless: 0,
             restarts: Restarts::default(),
             current: None,
@@ -112,8 +111,8 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
             span: None,
         };
         let residual = if goal.is_zero {
-            device.fill(C::zero(), x);
-            device.fill(C::zero(), r);
+            device.fill(0.0, x);
+            device.fill(0.0, r);
             Residual { whole: goal.b_norm, projected: 0.0 }
         } else {
             run.residual(x, r)
@@ -128,8 +127,13 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
     }
 
     /// The device of the vectors.
-    pub(crate) fn device(&self) -> &'a D {
+    pub(crate) fn device(&self) -> &'a dyn Device {
         self.problem.device
+    }
+
+    /// The unit roundoff of the iteration.
+    pub(crate) fn unit_roundoff(&self) -> f64 {
+        self.problem.system.number.facts().unit_roundoff
     }
 
     /// Declares how much of the last true residual the rounding errors of the recurrence are, if
@@ -141,15 +145,15 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
     // ---- operators
 
     /// y ← A x
-    pub(crate) fn apply(&mut self, x: &D::Vector<C>, y: &mut D::Vector<C>) {
+    pub(crate) fn apply(&mut self, x: &Vector, y: &mut Vector) {
         let LinearProblem { device, system, .. } = self.problem;
-        let rows = device.len(y);
+        let rows = y.len();
         let span = || (trace_span!(target: TARGET, "product", rows), 0);
         trace::in_span(device, span, || system.matrix.apply(device, x, y, &mut self.work.matrix));
     }
 
     /// z ← M r, with its kernel component projected out.
-    pub(crate) fn precondition(&mut self, r: &D::Vector<C>, z: &mut D::Vector<C>) {
+    pub(crate) fn precondition(&mut self, r: &Vector, z: &mut Vector) {
         let LinearProblem { device, system, .. } = self.problem;
         match system.preconditioner {
             Some(preconditioner) => preconditioner.apply(device, r, z, &mut self.work.preconditioner),
@@ -159,9 +163,9 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
     }
 
     /// r ← b − A x, with its kernel component projected out.
-    pub(crate) fn residual(&mut self, x: &D::Vector<C>, r: &mut D::Vector<C>) -> Residual {
+    pub(crate) fn residual(&mut self, x: &Vector, r: &mut Vector) -> Residual {
         let LinearProblem { device, system, b, .. } = self.problem;
-        let rows = device.len(b);
+        let rows = b.len();
         let span = || (trace_span!(target: TARGET, "residual", rows), 0);
         trace::in_span(device, span, || system.matrix.residual(device, x, b, r, &mut self.work.matrix));
         let whole = device.norm(r);
@@ -239,7 +243,7 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
     }
 
     /// Computes the true residual of x, in `r`, for the report.
-    pub(crate) fn watch(&mut self, x: &D::Vector<C>, r: &mut D::Vector<C>) {
+    pub(crate) fn watch(&mut self, x: &Vector, r: &mut Vector) {
         let residual = self.residual(x, r);
         self.note(residual);
     }
@@ -250,8 +254,8 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
     pub(crate) fn verify(
         &mut self,
         promised: f64,
-        x: &D::Vector<C>,
-        r: &mut D::Vector<C>,
+        x: &Vector,
+        r: &mut Vector,
     ) -> Result<Residual, StopReason> {
         let residual = self.residual(x, r);
         self.note(residual);
@@ -277,12 +281,7 @@ impl<'a, 'w, D: Device, C: Real> Run<'a, 'w, D, C> {
     }
 
     /// The report on x. Computes the true residual, in `r`, unless it is known.
-    pub(crate) fn finish(
-        mut self,
-        mut reason: StopReason,
-        x: &D::Vector<C>,
-        r: &mut D::Vector<C>,
-    ) -> KrylovReport {
+    pub(crate) fn finish(mut self, mut reason: StopReason, x: &Vector, r: &mut Vector) -> KrylovReport {
         if self.current.is_none() {
             self.watch(x, r);
         }

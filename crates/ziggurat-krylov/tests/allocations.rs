@@ -10,7 +10,7 @@ use std::alloc::System as SystemAllocator;
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use ziggurat_krylov::{Basis, LinearProblem, Method, Stopping, System, Work, solve};
 use ziggurat_sparse::Csr;
-use ziggurat_sparse::device::Cpu;
+use ziggurat_sparse::device::{Cpu, Device, Vector};
 use ziggurat_sparse::operator::MatrixOperator;
 
 #[global_allocator]
@@ -53,20 +53,20 @@ fn as_many_allocations_for_sixty_iterations_as_for_six() {
     pool.install(|| {
         let device = Cpu::new();
         let operator = MatrixOperator::new(&device, free_chain(n)).unwrap();
-        let kernel = [vec![1.0 / (n as f64).sqrt(); n]];
+        let kernel = [Vector::from(vec![1.0 / (n as f64).sqrt(); n])];
         let damping = MatrixOperator::new(&device, damping(n)).unwrap();
         let plain = System::new(&operator).kernel(&kernel);
         let damped = System::new(&operator).kernel(&kernel).preconditioner(&damping);
-        let mut b: Vec<f64> = (0..n).map(|i| (i * i % 17) as f64 - 8.0).collect();
+        let mut b = Vector::from((0..n).map(|i| (i * i % 17) as f64 - 8.0).collect::<Vec<_>>());
         plain.project(&device, &mut b);
-        let mut x = vec![0.0; n];
+        let mut x = Vector::from(vec![0.0; n]);
         let [gmres, fgmres] = [Method::Gmres { restart: 7 }, Method::Fgmres { restart: 7 }];
         let wide = Method::ALL.into_iter().chain([gmres]).map(|method| (method, Basis::F64));
         for (method, basis) in wide.chain([(gmres, Basis::F16), (fgmres, Basis::F32)]) {
             let system = if method == Method::Richardson { &damped } else { &plain };
             let mut work = Work::with_basis(method, basis, &device, system).unwrap();
             let mut count = |iterations: usize| {
-                x.fill(0.0);
+                device.fill(0.0, &mut x);
                 let stopping = Stopping::default().rtol(0.0).max_iterations(iterations);
                 let before = allocations();
                 let problem = LinearProblem::new(&device, system, &b).stopping(stopping);

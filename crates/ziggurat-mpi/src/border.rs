@@ -10,80 +10,99 @@
 //! added to. Kernels do not allocate, except the first in each precision.
 
 use std::any::Any;
-use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use ziggurat_sparse::device::{Device, DeviceError, Remote};
-use ziggurat_sparse::{Csr, MatrixError, Reads, Real, Store};
+use ziggurat_sparse::device::{Device, DeviceError, DeviceExt, Halo, Matrix, Remote, Vector};
+use ziggurat_sparse::{Csr, MatrixError, Reads, Real, Store, with_arithmetic, with_pair, with_storage};
 
-use crate::neighbourhood::{HaloOf, Neighbourhood};
+use crate::neighbourhood::Neighbourhood;
 
 /// The entries of own rows in remote columns.
 #[derive(Debug)]
-pub(crate) struct Border<S: Store, D: Device> {
+pub(crate) struct Border {
     rows: Vec<u32>,
-    matrix: Csr<S>,
-    halo: Arc<Neighbourhood>,
+    /// A row for each of them, a column for each halo element: a [`Csr`] on the host.
+    matrix: Matrix,
+    halo: Halo,
     buffers: Mutex<Buffers>,
     /// For vectors in the memory of the device.
-    there: Option<There<S, D>>,
+    there: Option<There>,
 }
 
-/// Data for a device with its own memory.
+/// Matrices on a device with its own memory.
 #[derive(Debug)]
-struct There<S: Store, D: Device> {
+struct There {
     /// Selects the elements to be sent.
-    pick: D::Matrix<S>,
+    pick: Matrix,
     /// A row for each own row, a column for each halo element.
-    remote: D::Matrix<S>,
+    remote: Matrix,
 }
 
-/// Send and receive buffers, large enough for doubles, and vectors in either precision that the
-/// first use allocates.
+/// Memory of products. Vectors are allocated by the first product in each number type.
+#[derive(Debug)]
 struct Buffers {
+    messages: Messages,
+    staged: Vec<Staged>,
+    /// b − A_remote x_halo.
+    rests: Vec<Vector>,
+}
+
+/// Elements to send and received ones, in memory for doubles.
+#[derive(Debug)]
+struct Messages {
     outgoing: Vec<u64>,
     incoming: Vec<u64>,
-    vectors: Vec<Box<dyn Any + Send>>,
 }
 
-impl fmt::Debug for Buffers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Buffers").finish_non_exhaustive()
-    }
+/// The same on a device, in one number type.
+#[derive(Debug)]
+struct Staged {
+    outgoing: Vector,
+    incoming: Vector,
 }
 
-/// Vectors in one precision.
-struct Vectors<C: Real, D: Device> {
-    outgoing: D::Vector<C>,
-    incoming: D::Vector<C>,
-    /// b − A_remote x_halo.
-    rest: Option<D::Vector<C>>,
-}
-
-/// A_remote and x_halo on a device.
-type Received<'a, C, S, D> = (&'a There<S, D>, &'a mut Vectors<C, D>);
-
-impl Buffers {
-    /// The one of a type, made by the first call.
-    fn of_type<V: Send + 'static>(
-        vectors: &mut Vec<Box<dyn Any + Send>>,
-        make: impl FnOnce() -> Result<V, DeviceError>,
-    ) -> Result<Option<&mut V>, DeviceError> {
-        if !vectors.iter().any(|vector| vector.is::<V>()) {
-            vectors.push(Box::new(make()?));
+/// The element of a list that has the wanted number type, made by the first call.
+fn of_kind<T>(
+    list: &mut Vec<T>,
+    is_of_kind: impl FnMut(&T) -> bool,
+    make: impl FnOnce() -> Result<T, DeviceError>,
+) -> Result<&mut T, DeviceError> {
+    let at = match list.iter().position(is_of_kind) {
+        Some(at) => at,
+        None => {
+            list.push(make()?);
+            list.len() - 1
         }
-        Ok(vectors.iter_mut().find_map(|vector| vector.downcast_mut::<V>()))
-    }
+    };
+    Ok(&mut list[at])
 }
 
-impl<S: Store, D: Device> Border<S, D> {
-    /// The border of a matrix with `own` rows and columns.
-    pub(crate) fn new(
-        device: &D,
+/// The vector of a list that has the number type of b.
+fn like<'a>(
+    b: &Vector,
+    list: &'a mut Vec<Vector>,
+    device: &dyn Device,
+) -> Result<&'a mut Vector, DeviceError> {
+    of_kind(list, |vector| vector.kind() == b.kind(), || device.zeros(b.kind(), b.len()))
+}
+
+/// Whether the elements of a vector can be read without a device.
+pub(crate) fn is_in_host_memory(x: &Vector) -> bool {
+    with_storage!(x.kind(), |T| x.elements::<T>().is_some())
+}
+
+impl Border {
+    /// The border of a matrix with `own` rows and columns. `remote` is a [`Remote<S>`].
+    pub(crate) fn new<S: Store>(
+        device: &dyn Device,
         own: (usize, usize),
-        remote: Remote<S, HaloOf>,
+        remote: Box<dyn Any>,
     ) -> Result<Self, DeviceError> {
-        let halo = remote.halo.0;
+        let Ok(remote) = remote.downcast::<Remote<S>>() else {
+            unreachable!("remote columns of another type than {}: see `Processes`", S::KIND)
+        };
+        let Remote { rows, matrix, halo } = *remote;
+        let around = Neighbourhood::of(&halo);
         let there = match device.traffic() {
             None => None,
             Some(_) => {
@@ -92,73 +111,71 @@ impl<S: Store, D: Device> Border<S, D> {
                         device: device.name(),
                         reason: error.to_string(),
                     })?;
-                    device.upload_matrix(made.into())
+                    device.upload_matrix(made)
                 };
-                let pick = upload(halo.selection(own.1))?;
-                let remote = upload(spread(own.0, &remote.rows, &remote.matrix))?;
+                let pick = upload(around.selection(own.1))?;
+                let remote = upload(spread(own.0, &rows, &matrix))?;
                 Some(There { pick, remote })
             }
         };
-        let (outgoing, incoming) = (vec![0; halo.sent_rows()], vec![0; halo.halo_rows()]);
-        let buffers = Mutex::new(Buffers { outgoing, incoming, vectors: Vec::new() });
-        Ok(Border { rows: remote.rows, matrix: remote.matrix, halo, buffers, there })
+        let messages =
+            Messages { outgoing: vec![0; around.sent_rows()], incoming: vec![0; around.halo_rows()] };
+        let buffers = Mutex::new(Buffers { messages, staged: Vec::new(), rests: Vec::new() });
+        let matrix = Matrix::new::<S>((matrix.rows(), matrix.cols()), matrix);
+        Ok(Border { rows, matrix, halo, buffers, there })
     }
 
-    /// y ← y + A_remote x_halo in some form, where `own` computes what own columns give, while
-    /// messages are in transit. In host memory, `add` gets each row with its share; on a device,
-    /// `multiply` gets A_remote and x_halo.
-    pub(crate) fn product<C: Reads<S>>(
+    /// y ← y + α d∘(A_remote x_halo), where `own` computes what own columns give, while messages
+    /// are in transit. `d` is only for vectors in host memory; without it, y ← y + α A_remote
+    /// x_halo.
+    pub(crate) fn product(
         &self,
-        device: &D,
-        x: &D::Vector<C>,
-        y: &mut D::Vector<C>,
-        mut own: impl FnMut(&mut D::Vector<C>),
-        mut add: impl FnMut(&mut [C], usize, C),
-        multiply: impl FnOnce(&D::Matrix<S>, &D::Vector<C>, &mut D::Vector<C>),
+        device: &dyn Device,
+        alpha: f64,
+        d: Option<&Vector>,
+        x: &Vector,
+        y: &mut Vector,
+        mut own: impl FnMut(&mut Vector),
     ) -> Result<(), DeviceError> {
-        let mut buffers = self.lock();
-        if let Some(x) = device.elements(x) {
-            self.exchange(&mut buffers, x, &mut || own(y));
-            if let Some(y) = device.elements_mut(y) {
-                self.shares(&buffers.incoming, |row, share| add(y, row, share));
+        let Buffers { messages, staged, .. } = &mut *self.lock();
+        match self.device_matrices(x) {
+            Some(there) => {
+                let incoming = self.exchange_there(device, there, messages, staged, x, &mut || own(y))?;
+                device.spmv(alpha, &there.remote, incoming, 1.0, y);
             }
-            return Ok(());
-        }
-        if let Some((there, vectors)) = self.exchange_there(device, &mut buffers, x, &mut || own(y))? {
-            multiply(&there.remote, &vectors.incoming, y);
+            None => {
+                self.exchange(messages, x, &mut || own(y));
+                self.add(messages, alpha, d, y);
+            }
         }
         Ok(())
     }
 
     /// Calls `relax` with b − A_remote x_halo instead of b: a sweep within own rows does the rest.
-    pub(crate) fn with_rest<C: Reads<S>>(
+    pub(crate) fn with_rest(
         &self,
-        device: &D,
-        x: &D::Vector<C>,
-        b: &D::Vector<C>,
-        relax: impl FnOnce(&D::Vector<C>),
+        device: &dyn Device,
+        x: &Vector,
+        b: &Vector,
+        relax: impl FnOnce(&Vector),
     ) -> Result<(), DeviceError> {
-        let (mut buffers, rows) = (self.lock(), device.len(b));
-        if let Some(x) = device.elements(x) {
-            self.exchange(&mut buffers, x, &mut || ());
-            let Buffers { incoming, vectors, .. } = &mut *buffers;
-            if let Some(rest) = Buffers::of_type(vectors, || device.zeros::<C>(rows))? {
-                device.copy(b, rest);
-                if let Some(rest) = device.elements_mut(rest) {
-                    self.shares(incoming, |row, share: C| rest[row] -= share);
-                }
-                relax(rest);
+        let Buffers { messages, staged, rests } = &mut *self.lock();
+        let rest = match self.device_matrices(x) {
+            Some(there) => {
+                let incoming = self.exchange_there(device, there, messages, staged, x, &mut || ())?;
+                let rest = like(b, rests, device)?;
+                device.residual(&there.remote, incoming, b, rest);
+                rest
             }
-            return Ok(());
-        }
-        if let Some((there, vectors)) = self.exchange_there(device, &mut buffers, x, &mut || ())? {
-            let rest = match &mut vectors.rest {
-                Some(rest) => rest,
-                rest => rest.insert(device.zeros(rows)?),
-            };
-            device.residual(&there.remote, &vectors.incoming, b, rest);
-            relax(rest);
-        }
+            None => {
+                self.exchange(messages, x, &mut || ());
+                let rest = like(b, rests, device)?;
+                device.copy(b, rest);
+                self.add(messages, -1.0, None, rest);
+                rest
+            }
+        };
+        relax(rest);
         Ok(())
     }
 
@@ -166,21 +183,41 @@ impl<S: Store, D: Device> Border<S, D> {
         self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls `meanwhile` while the remote elements of x are in transit.
-    fn exchange<C: Real>(&self, buffers: &mut Buffers, x: &[C], meanwhile: &mut dyn FnMut()) {
-        let outgoing: &mut [C] =
-            &mut bytemuck::cast_slice_mut(&mut buffers.outgoing)[..self.halo.sent_rows()];
-        let incoming: &mut [C] =
-            &mut bytemuck::cast_slice_mut(&mut buffers.incoming)[..self.halo.halo_rows()];
-        self.halo.pack(x, outgoing);
-        self.halo.swap(outgoing, incoming, self.halo.block(), meanwhile);
+    fn around(&self) -> &Neighbourhood {
+        Neighbourhood::of(&self.halo)
+    }
+
+    /// The matrices on the device if x is in its memory.
+    fn device_matrices(&self, x: &Vector) -> Option<&There> {
+        self.there.as_ref().filter(|_| !is_in_host_memory(x))
+    }
+
+    /// The exchange for vectors in host memory. Calls `meanwhile` while the remote elements of x
+    /// are in transit.
+    fn exchange(&self, messages: &mut Messages, x: &Vector, meanwhile: &mut dyn FnMut()) {
+        with_arithmetic!(x.kind(), |C| {
+            let (outgoing, incoming) = messages.of_type::<C>();
+            self.around().pack::<C>(x.memory::<Vec<C>>(), outgoing);
+            self.around().swap(outgoing, incoming, self.around().block(), meanwhile);
+        });
+    }
+
+    /// y ← y + α d∘(A_remote x_halo), in host memory.
+    fn add(&self, messages: &mut Messages, alpha: f64, d: Option<&Vector>, y: &mut Vector) {
+        with_pair!(y.kind(), self.matrix.kind(), |C, S| {
+            let alpha = C::narrow(alpha);
+            let (d, y) = (d.map(|d| d.memory::<Vec<C>>()), y.memory_mut::<Vec<C>>());
+            self.shares::<C, S>(messages.of_type().1, |row, share| {
+                y[row] += d.map_or(alpha, |d| alpha * d[row]) * share;
+            });
+        });
     }
 
     /// Calls `add(i, (A_remote x_halo)_i)` for every row i with remote columns.
-    fn shares<C: Reads<S>>(&self, incoming: &[u64], mut add: impl FnMut(usize, C)) {
-        let x: &[C] = bytemuck::cast_slice(incoming);
+    fn shares<C: Reads<S>, S: Store>(&self, x: &[C], mut add: impl FnMut(usize, C)) {
+        let matrix = self.matrix.memory::<Csr<S>>();
         for (place, &row) in self.rows.iter().enumerate() {
-            let (columns, values) = self.matrix.row(place);
+            let (columns, values) = matrix.row(place);
             let mut sum = C::zero();
             for (&column, &value) in columns.iter().zip(values) {
                 sum += C::read(value) * x[column as usize];
@@ -189,38 +226,51 @@ impl<S: Store, D: Device> Border<S, D> {
         }
     }
 
-    /// The exchange for vectors in device memory. Messages are exchanged even if the device fails,
-    /// because other ranks wait for them.
-    fn exchange_there<'a, C: Reads<S>>(
-        &'a self,
-        device: &D,
-        buffers: &'a mut Buffers,
-        x: &D::Vector<C>,
+    /// The exchange for vectors in device memory, which returns the received elements. Messages are
+    /// exchanged even if the device fails, because other ranks wait for them.
+    fn exchange_there<'a>(
+        &self,
+        device: &dyn Device,
+        there: &There,
+        messages: &mut Messages,
+        staged: &'a mut Vec<Staged>,
+        x: &Vector,
         meanwhile: &mut dyn FnMut(),
-    ) -> Result<Option<Received<'a, C, S, D>>, DeviceError> {
-        let Buffers { outgoing, incoming, vectors } = buffers;
-        let outgoing: &mut [C] = &mut bytemuck::cast_slice_mut(outgoing)[..self.halo.sent_rows()];
-        let incoming: &mut [C] = &mut bytemuck::cast_slice_mut(incoming)[..self.halo.halo_rows()];
-        let made = Buffers::of_type(vectors, || {
-            let (outgoing, incoming) = (device.zeros(outgoing.len())?, device.zeros(incoming.len())?);
-            Ok(Vectors::<C, D> { outgoing, incoming, rest: None })
-        });
-        let packed = made.and_then(|vectors| {
-            let (Some(vectors), Some(there)) = (vectors, &self.there) else { return Ok(None) };
-            if !outgoing.is_empty() {
-                device.spmv(C::one(), &there.pick, x, C::zero(), &mut vectors.outgoing);
-                device.download(&vectors.outgoing, outgoing)?;
+    ) -> Result<&'a Vector, DeviceError> {
+        with_arithmetic!(x.kind(), |C| {
+            let (outgoing, incoming) = messages.of_type::<C>();
+            let staged = of_kind(
+                staged,
+                |staged| staged.outgoing.kind() == x.kind(),
+                || {
+                    let [outgoing, incoming] =
+                        [outgoing.len(), incoming.len()].map(|len| device.zeros(x.kind(), len));
+                    Ok(Staged { outgoing: outgoing?, incoming: incoming? })
+                },
+            );
+            let packed = staged.and_then(|staged| {
+                if !outgoing.is_empty() {
+                    device.spmv(1.0, &there.pick, x, 0.0, &mut staged.outgoing);
+                    device.copy_to(&staged.outgoing, outgoing)?;
+                }
+                Ok(staged)
+            });
+            self.around().swap(outgoing, incoming, self.around().block(), meanwhile);
+            let staged = packed?;
+            if !incoming.is_empty() {
+                device.overwrite(incoming, &mut staged.incoming)?;
             }
-            Ok(Some((there, vectors)))
-        });
-        self.halo.swap(outgoing, incoming, self.halo.block(), meanwhile);
-        let mut packed = packed?;
-        if let Some((_, vectors)) = &mut packed
-            && !incoming.is_empty()
-        {
-            device.write(incoming, &mut vectors.incoming)?;
-        }
-        Ok(packed)
+            Ok(&staged.incoming)
+        })
+    }
+}
+
+impl Messages {
+    /// Outgoing and incoming elements.
+    fn of_type<C: Real>(&mut self) -> (&mut [C], &mut [C]) {
+        let Messages { outgoing, incoming } = self;
+        let (sent, received) = (outgoing.len(), incoming.len());
+        (&mut bytemuck::cast_slice_mut(outgoing)[..sent], &mut bytemuck::cast_slice_mut(incoming)[..received])
     }
 }
 

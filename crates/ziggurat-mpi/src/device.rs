@@ -14,31 +14,34 @@
 //! Cost: the kernels of the rank's device, one message in each direction per neighbour and product,
 //! and one all-reduce per reduction. Kernels do not allocate.
 
-use std::borrow::Borrow;
+use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ziggurat_sparse::device::{Cpu, Device, DeviceError, Direction, HostMatrix, Remote, Traffic};
+use ziggurat_sparse::device::{
+    Cpu, Device, DeviceError, Direction, Halo, HostSlice, HostSliceMut, Matrix, Processes, Traffic, Vector,
+    Vectors,
+};
 use ziggurat_sparse::words::counted;
-use ziggurat_sparse::{Kind, Reads, Real, Store};
+use ziggurat_sparse::{Kind, with_storage};
 
-use crate::border::Border;
+use crate::border::{Border, is_in_host_memory};
 use crate::comm::Comm;
-use crate::neighbourhood::HaloOf;
+use crate::neighbourhood::Neighbourhood;
 
 /// The part of one rank in a distributed computation: a device of its own, and a communicator.
 ///
 /// ```
 /// use std::sync::Arc;
 /// use ziggurat_mpi::{Alone, Distributed};
-/// use ziggurat_sparse::device::Device;
+/// use ziggurat_sparse::device::{DeviceExt, Vector};
 /// // Every rank has a part of the vector; the dot product is that of the whole vector.
 /// let device = Distributed::new(Arc::new(Alone));
-/// assert_eq!(device.dot(&vec![1.0, 2.0], &vec![3.0, 4.0]), 11.0);
+/// assert_eq!(device.dot(&Vector::from(vec![1.0, 2.0]), &Vector::from(vec![3.0, 4.0])), 11.0);
 /// assert!(device.any(true) && !device.any(false));
 /// ```
 #[derive(Clone, Debug)]
-pub struct Distributed<D = Cpu> {
-    device: D,
+pub struct Distributed {
+    device: Arc<dyn Device>,
     comm: Arc<dyn Comm>,
     /// The first failure of a kernel, until [`Device::finish`] reports it.
     failed: Arc<Mutex<Option<DeviceError>>>,
@@ -47,23 +50,21 @@ pub struct Distributed<D = Cpu> {
 impl Distributed {
     /// The CPU of one rank of `comm`; all ranks of `comm` share the vectors.
     pub fn new(comm: Arc<dyn Comm>) -> Self {
-        Distributed::over(Cpu::new(), comm)
+        Distributed::over(&Cpu::new(), comm)
     }
-}
 
-impl<D: Device> Distributed<D> {
     /// The device of one rank of `comm`; all ranks of `comm` share the vectors. All ranks have
     /// devices of the same kind.
     ///
     /// ```
     /// use std::sync::Arc;
     /// use ziggurat_mpi::{Alone, Distributed};
-    /// use ziggurat_sparse::device::{Device, Reference};
-    /// let device = Distributed::over(Reference, Arc::new(Alone));
-    /// assert_eq!(device.norm(&vec![3.0, 4.0]), 5.0);
+    /// use ziggurat_sparse::device::{DeviceExt, Reference, Vector};
+    /// let device = Distributed::over(&Reference, Arc::new(Alone));
+    /// assert_eq!(device.norm(&Vector::from(vec![3.0, 4.0])), 5.0);
     /// ```
-    pub fn over(device: D, comm: Arc<dyn Comm>) -> Self {
-        Distributed { device, comm, failed: Arc::default() }
+    pub fn over(device: &dyn Device, comm: Arc<dyn Comm>) -> Self {
+        Distributed { device: device.share(), comm, failed: Arc::default() }
     }
 
     /// The same device among the ranks of another communicator.
@@ -85,81 +86,31 @@ impl<D: Device> Distributed<D> {
     }
 }
 
-/// A rank's rows of a matrix.
+/// A rank's rows of a matrix: the memory of a [`Matrix`].
 #[derive(Debug)]
-pub struct DistributedMatrix<S: Store, D: Device> {
-    own: D::Matrix<S>,
-    remote: Option<Border<S, D>>,
+struct DistributedMatrix {
+    /// Own columns, on the rank's device.
+    own: Matrix,
+    /// The columns of other ranks.
+    remote: Option<Border>,
 }
 
-impl<D: Device> Device for Distributed<D> {
-    type Vector<T: Store> = D::Vector<T>;
-    type Matrix<S: Store> = DistributedMatrix<S, D>;
-    type Halo = HaloOf;
-    type Setup = D::Setup;
+impl DistributedMatrix {
+    fn into_matrix(self) -> Matrix {
+        let (number, shape) = (self.own.kind(), self.own.shape());
+        with_storage!(number, |S| Matrix::new::<S>(shape, self))
+    }
+}
 
-    fn name(&self) -> String {
-        match self.comm.size() {
-            1 => format!("1 rank, {}", self.device.name()),
-            ranks => format!("{}, each {}", counted(ranks, "rank"), self.device.name()),
-        }
+impl Processes for Distributed {
+    fn take_part(&self, own: Matrix, remote: Box<dyn Any>) -> Result<Matrix, DeviceError> {
+        let remote = with_storage!(own.kind(), |S| Border::new::<S>(&*self.device, own.shape(), remote))?;
+        let own = self.device.take_matrix(own)?;
+        Ok(DistributedMatrix { own, remote: Some(remote) }.into_matrix())
     }
 
-    fn computes_in(&self, number: Kind) -> bool {
-        self.device.computes_in(number)
-    }
-
-    fn traffic(&self) -> Option<Traffic> {
-        self.device.traffic()
-    }
-
-    fn zeros<T: Store>(&self, len: usize) -> Result<D::Vector<T>, DeviceError> {
-        self.device.zeros(len)
-    }
-
-    fn upload<T: Store>(&self, host: &[T]) -> Result<D::Vector<T>, DeviceError> {
-        self.device.upload(host)
-    }
-
-    fn adopt<T: Store>(&self, host: Vec<T>) -> Result<D::Vector<T>, DeviceError> {
-        self.device.adopt(host)
-    }
-
-    fn write<T: Store>(&self, host: &[T], x: &mut D::Vector<T>) -> Result<(), DeviceError> {
-        self.device.write(host, x)
-    }
-
-    fn download<T: Store>(&self, x: &D::Vector<T>, host: &mut [T]) -> Result<(), DeviceError> {
-        self.device.download(x, host)
-    }
-
-    fn to_host<T: Store>(&self, x: D::Vector<T>) -> Result<Vec<T>, DeviceError> {
-        self.device.to_host(x)
-    }
-
-    fn elements<'a, T: Store>(&self, x: &'a D::Vector<T>) -> Option<&'a [T]> {
-        self.device.elements(x)
-    }
-
-    fn elements_mut<'a, T: Store>(&self, x: &'a mut D::Vector<T>) -> Option<&'a mut [T]> {
-        self.device.elements_mut(x)
-    }
-
-    fn upload_matrix<S: Store>(&self, host: HostMatrix<S>) -> Result<DistributedMatrix<S, D>, DeviceError> {
-        Ok(DistributedMatrix { own: self.device.upload_matrix(host)?, remote: None })
-    }
-
-    fn upload_part<S: Store>(
-        &self,
-        own: HostMatrix<S>,
-        remote: Remote<S, HaloOf>,
-    ) -> Result<DistributedMatrix<S, D>, DeviceError> {
-        let border = Border::new(&self.device, (own.rows(), own.cols()), remote)?;
-        Ok(DistributedMatrix { own: self.device.upload_matrix(own)?, remote: Some(border) })
-    }
-
-    fn halo_values(&self, halo: &HaloOf, own: &[f64]) -> Vec<f64> {
-        let around = &halo.0;
+    fn halo_values(&self, halo: &Halo, own: &[f64]) -> Vec<f64> {
+        let around = Neighbourhood::of(halo);
         let (mut outgoing, mut incoming) = (vec![0.0; around.sent_rows()], vec![0.0; around.halo_rows()]);
         around.pack(own, &mut outgoing);
         around.swap(&outgoing, &mut incoming, around.block(), &mut || {});
@@ -177,13 +128,30 @@ impl<D: Device> Device for Distributed<D> {
     fn elements_before(&self, own: usize) -> u64 {
         self.comm.before(own as u64)
     }
+}
 
-    fn len<T: Store>(&self, x: &D::Vector<T>) -> usize {
-        self.device.len(x)
+impl Device for Distributed {
+    fn name(&self) -> String {
+        match self.comm.size() {
+            1 => format!("1 rank, {}", self.device.name()),
+            ranks => format!("{}, each {}", counted(ranks, "rank"), self.device.name()),
+        }
     }
 
-    fn shape<S: Store>(&self, a: &DistributedMatrix<S, D>) -> (usize, usize) {
-        self.device.shape(&a.own)
+    fn share(&self) -> Arc<dyn Device> {
+        Arc::new(self.clone())
+    }
+
+    fn computes_in(&self, number: Kind) -> bool {
+        self.device.computes_in(number)
+    }
+
+    fn compresses_vectors(&self) -> bool {
+        self.device.compresses_vectors()
+    }
+
+    fn traffic(&self) -> Option<Traffic> {
+        self.device.traffic()
     }
 
     fn finish(&self) -> Result<(), DeviceError> {
@@ -191,198 +159,129 @@ impl<D: Device> Device for Distributed<D> {
         self.device.finish().and(failed.map_or(Ok(()), Err))
     }
 
-    fn spmv<C: Reads<S>, S: Store>(
-        &self,
-        alpha: C,
-        a: &DistributedMatrix<S, D>,
-        x: &D::Vector<C>,
-        beta: C,
-        y: &mut D::Vector<C>,
-    ) {
-        let own = |y: &mut D::Vector<C>| self.device.spmv(alpha, &a.own, x, beta, y);
-        let Some(border) = &a.remote else { return own(y) };
-        self.note(border.product(
-            &self.device,
-            x,
-            y,
-            own,
-            |y, row, share| y[row] += alpha * share,
-            |remote, halo, y| self.device.spmv(alpha, remote, halo, C::one(), y),
-        ));
+    fn processes(&self) -> Option<&dyn Processes> {
+        Some(self)
     }
 
-    fn residual<C: Reads<S>, S: Store>(
-        &self,
-        a: &DistributedMatrix<S, D>,
-        x: &D::Vector<C>,
-        b: &D::Vector<C>,
-        r: &mut D::Vector<C>,
-    ) {
-        let own = |r: &mut D::Vector<C>| self.device.residual(&a.own, x, b, r);
-        let Some(border) = &a.remote else { return own(r) };
-        self.note(border.product(
-            &self.device,
-            x,
-            r,
-            own,
-            |r, row, share| r[row] -= share,
-            |remote, halo, r| self.device.spmv(-C::one(), remote, halo, C::one(), r),
-        ));
+    fn zeros(&self, number: Kind, len: usize) -> Result<Vector, DeviceError> {
+        self.device.zeros(number, len)
     }
 
-    fn sweep<C: Reads<S>, S: Store>(
-        &self,
-        a: &DistributedMatrix<S, D>,
-        omega: C,
-        d: &D::Vector<C>,
-        b: &D::Vector<C>,
-        x: &D::Vector<C>,
-        beta: C,
-        y: &mut D::Vector<C>,
-    ) {
-        let device = &self.device;
-        let own = |y: &mut D::Vector<C>| device.sweep(&a.own, omega, d, b, x, beta, y);
-        let Some(border) = &a.remote else { return own(y) };
-        self.note(match device.elements(d) {
-            // All vectors are in host memory, so the last closure is never called.
-            Some(d) => {
-                let add = |y: &mut [C], row: usize, share: C| y[row] -= omega * d[row] * share;
-                border.product(device, x, y, own, add, |_, _, _| ())
-            }
-            None => border.with_rest(device, x, b, |rest| device.sweep(&a.own, omega, d, rest, x, beta, y)),
+    fn take(&self, host: Vector) -> Result<Vector, DeviceError> {
+        self.device.take(host)
+    }
+
+    fn take_matrix(&self, host: Matrix) -> Result<Matrix, DeviceError> {
+        Ok(DistributedMatrix { own: self.device.take_matrix(host)?, remote: None }.into_matrix())
+    }
+
+    fn write(&self, host: HostSlice<'_>, x: &mut Vector) -> Result<(), DeviceError> {
+        self.device.write(host, x)
+    }
+
+    fn download(&self, x: &Vector, host: HostSliceMut<'_>) -> Result<(), DeviceError> {
+        self.device.download(x, host)
+    }
+
+    fn spmv(&self, alpha: f64, a: &Matrix, x: &Vector, beta: f64, y: &mut Vector) {
+        let DistributedMatrix { own, remote } = a.memory();
+        let own = |y: &mut Vector| self.device.spmv(alpha, own, x, beta, y);
+        match remote {
+            None => own(y),
+            Some(border) => self.note(border.product(&*self.device, alpha, None, x, y, own)),
+        }
+    }
+
+    fn residual(&self, a: &Matrix, x: &Vector, b: &Vector, r: &mut Vector) {
+        let DistributedMatrix { own, remote } = a.memory();
+        let own = |r: &mut Vector| self.device.residual(own, x, b, r);
+        match remote {
+            None => own(r),
+            Some(border) => self.note(border.product(&*self.device, -1.0, None, x, r, own)),
+        }
+    }
+
+    fn sweep(&self, a: &Matrix, omega: f64, d: &Vector, b: &Vector, x: &Vector, beta: f64, y: &mut Vector) {
+        let DistributedMatrix { own, remote } = a.memory();
+        let sweep = |b: &Vector, y: &mut Vector| self.device.sweep(own, omega, d, b, x, beta, y);
+        let Some(border) = remote else { return sweep(b, y) };
+        self.note(if is_in_host_memory(x) {
+            border.product(&*self.device, -omega, Some(d), x, y, |y| sweep(b, y))
+        } else {
+            border.with_rest(&*self.device, x, b, |rest| sweep(rest, y))
         });
     }
 
-    fn gauss_seidel<C: Reads<S>, S: Store>(
+    fn gauss_seidel(
         &self,
-        a: &DistributedMatrix<S, D>,
-        d: &D::Vector<C>,
-        b: &D::Vector<C>,
-        x: Option<&D::Vector<C>>,
+        a: &Matrix,
+        d: &Vector,
+        b: &Vector,
+        x: Option<&Vector>,
         block: usize,
         direction: Direction,
-        y: &mut D::Vector<C>,
+        y: &mut Vector,
     ) {
-        let (Some(border), Some(x)) = (&a.remote, x) else {
-            return self.device.gauss_seidel(&a.own, d, b, x, block, direction, y);
-        };
-        // Blocks contain own rows only, so the remote contribution is constant during the sweep. It
-        // is subtracted from the right-hand side.
-        self.note(border.with_rest(&self.device, x, b, |rest| {
-            self.device.gauss_seidel(&a.own, d, rest, Some(x), block, direction, y);
-        }));
+        let DistributedMatrix { own, remote } = a.memory();
+        let sweep = |b: &Vector, y: &mut Vector| self.device.gauss_seidel(own, d, b, x, block, direction, y);
+        match (remote, x) {
+            // Blocks contain own rows only, so the remote contribution is constant during the
+            // sweep. It is subtracted from the right-hand side.
+            (Some(border), Some(x)) => {
+                self.note(border.with_rest(&*self.device, x, b, |rest| sweep(rest, y)));
+            }
+            _ => sweep(b, y),
+        }
     }
 
-    fn fill<C: Real>(&self, value: C, x: &mut D::Vector<C>) {
+    fn fill(&self, value: f64, x: &mut Vector) {
         self.device.fill(value, x);
     }
 
-    fn copy<C: Real>(&self, x: &D::Vector<C>, y: &mut D::Vector<C>) {
+    fn copy(&self, x: &Vector, y: &mut Vector) {
         self.device.copy(x, y);
     }
 
-    fn cast<X: Real, Y: Real>(&self, x: &D::Vector<X>, y: &mut D::Vector<Y>) {
-        self.device.cast(x, y);
-    }
-
-    fn cast_scaled<X: Real, Y: Real>(
+    fn cast_scaled(
         &self,
         alpha: f64,
-        d: Option<&D::Vector<f32>>,
-        x: &D::Vector<X>,
-        y: &mut D::Vector<Y>,
+        d: Option<&Vector>,
+        x: &Vector,
+        y: &mut Vector,
+        mut largest: Option<&mut f64>,
     ) {
-        self.device.cast_scaled(alpha, d, x, y);
+        self.device.cast_scaled(alpha, d, x, y, largest.as_deref_mut());
+        if let Some(largest) = largest {
+            *largest = self.comm.most(*largest);
+        }
     }
 
-    fn cast_scaled_max<X: Real, Y: Real>(
-        &self,
-        alpha: f64,
-        d: Option<&D::Vector<f32>>,
-        x: &D::Vector<X>,
-        y: &mut D::Vector<Y>,
-    ) -> f64 {
-        self.comm.most(self.device.cast_scaled_max(alpha, d, x, y))
-    }
-
-    fn axpby<C: Real>(&self, alpha: C, x: &D::Vector<C>, beta: C, y: &mut D::Vector<C>) {
+    fn axpby(&self, alpha: f64, x: &Vector, beta: f64, y: &mut Vector) {
         self.device.axpby(alpha, x, beta, y);
     }
 
-    fn axpbypcz<C: Real>(
-        &self,
-        alpha: C,
-        x: &D::Vector<C>,
-        beta: C,
-        y: &D::Vector<C>,
-        gamma: C,
-        z: &mut D::Vector<C>,
-    ) {
+    fn axpbypcz(&self, alpha: f64, x: &Vector, beta: f64, y: &Vector, gamma: f64, z: &mut Vector) {
         self.device.axpbypcz(alpha, x, beta, y, gamma, z);
     }
 
-    fn diagonal<C: Real>(&self, alpha: C, d: &D::Vector<C>, x: &D::Vector<C>, beta: C, y: &mut D::Vector<C>) {
+    fn diagonal(&self, alpha: f64, d: &Vector, x: &Vector, beta: f64, y: &mut Vector) {
         self.device.diagonal(alpha, d, x, beta, y);
     }
 
-    fn step_and_turn<C: Real>(
-        &self,
-        alpha: C,
-        x: &mut D::Vector<C>,
-        beta: C,
-        z: &D::Vector<C>,
-        p: &mut D::Vector<C>,
-    ) {
+    fn step_and_turn(&self, alpha: f64, x: &mut Vector, beta: f64, z: &Vector, p: &mut Vector) {
         self.device.step_and_turn(alpha, x, beta, z, p);
     }
 
-    fn combine<C: Real, B: Borrow<D::Vector<C>> + Sync>(
-        &self,
-        coefficients: &[C],
-        xs: &[B],
-        beta: C,
-        y: &mut D::Vector<C>,
-    ) -> f64 {
+    fn combine(&self, coefficients: &[f64], xs: Vectors<'_>, beta: f64, y: &mut Vector) -> f64 {
         self.sum_of(self.device.combine(coefficients, xs, beta, y))
     }
 
-    fn dot<C: Real>(&self, x: &D::Vector<C>, y: &D::Vector<C>) -> f64 {
-        self.sum_of(self.device.dot(x, y))
-    }
-
-    fn dots<C: Real, B: Borrow<D::Vector<C>> + Sync>(&self, xs: &[B], y: &D::Vector<C>, out: &mut [f64]) {
+    fn dots(&self, xs: Vectors<'_>, y: &Vector, out: &mut [f64]) {
         self.device.dots(xs, y, out);
         self.comm.sum_reals(out);
     }
 
-    fn norm_max<C: Real>(&self, x: &D::Vector<C>) -> f64 {
+    fn norm_max(&self, x: &Vector) -> f64 {
         self.comm.most(self.device.norm_max(x))
-    }
-
-    fn compresses_vectors(&self) -> bool {
-        self.device.compresses_vectors()
-    }
-
-    fn compress<C: Reads<S>, S: Store>(&self, alpha: C, x: &D::Vector<C>, y: &mut D::Vector<S>) {
-        self.device.compress(alpha, x, y);
-    }
-
-    fn decompress<C: Reads<S>, S: Store>(&self, alpha: C, x: &D::Vector<S>, y: &mut D::Vector<C>) {
-        self.device.decompress(alpha, x, y);
-    }
-
-    fn dots_compressed<C: Reads<S>, S: Store>(&self, xs: &[D::Vector<S>], y: &D::Vector<C>, out: &mut [f64]) {
-        self.device.dots_compressed(xs, y, out);
-        self.comm.sum_reals(out);
-    }
-
-    fn combine_compressed<C: Reads<S>, S: Store>(
-        &self,
-        coefficients: &[C],
-        xs: &[D::Vector<S>],
-        beta: C,
-        y: &mut D::Vector<C>,
-    ) -> f64 {
-        self.sum_of(self.device.combine_compressed(coefficients, xs, beta, y))
     }
 }

@@ -11,7 +11,6 @@ use ziggurat_amg::{
     COARSE_FALLBACK_SMOOTHER, Coarsest, Hierarchy, InverseSource, Level, LevelSource, Multigrid, OwnMatrix,
     Part,
 };
-use ziggurat_sparse::device::Device;
 
 use crate::comm::Comm;
 use crate::device::Distributed;
@@ -21,8 +20,8 @@ use crate::setup::Transfer;
 use crate::split::Split;
 
 /// A level as input to lowering.
-pub(crate) struct Lowerable<D: Device> {
-    device: Distributed<D>,
+pub(crate) struct Lowerable {
+    device: Distributed,
     /// Whether several ranks own rows of it.
     pub(crate) shared: bool,
     pub(crate) a: Split,
@@ -79,11 +78,11 @@ pub(crate) fn positive_levels(
     })
 }
 
-impl<D: Device> Lowerable<D> {
+impl Lowerable {
     /// Computes the smoother's data, which reads whole rows, and splits own from remote columns.
     /// The last level is solved directly if it is on one rank, and smoothed otherwise.
     pub(crate) fn new(
-        device: &Distributed<D>,
+        device: &Distributed,
         level: Level<DistributedCsr>,
         smoother: Smoother,
         coarsest: Coarsest,
@@ -120,11 +119,11 @@ impl<D: Device> Lowerable<D> {
         self.block
     }
 
-    pub(crate) fn part<'a>(&self, split: &'a Split) -> Part<'a, Distributed<D>> {
+    pub(crate) fn part<'a>(&self, split: &'a Split) -> Part<'a> {
         Part { own: OwnMatrix::Rows(&split.own), remote: self.shared.then_some(&split.remote) }
     }
 
-    fn source(&self) -> LevelSource<'_, Distributed<D>> {
+    fn source(&self) -> LevelSource<'_> {
         LevelSource {
             device: &self.device,
             a: self.part(&self.a),
@@ -174,10 +173,7 @@ impl LevelSmoother {
 }
 
 /// Moves the levels to this rank's device.
-pub(crate) fn lower<D: Device>(
-    levels: &[Lowerable<D>],
-    config: &SolverConfig,
-) -> Result<Multigrid<Distributed<D>>, SolveError> {
+pub(crate) fn lower(levels: &[Lowerable], config: &SolverConfig) -> Result<Multigrid, SolveError> {
     let sources: Vec<_> = levels.iter().map(Lowerable::source).collect();
     Ok(Multigrid::new(&sources, &config.cycling(), |index| config.precision.level(index), config.lowering())?)
 }

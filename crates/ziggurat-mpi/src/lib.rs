@@ -88,12 +88,11 @@ mod whole;
 
 pub use c::*;
 pub use comm::{Alone, Comm, Mpi, MpiError, Session};
-pub use device::{Distributed, DistributedMatrix};
+pub use device::Distributed;
 pub use error::{DistributedError, agree, agree_as, together};
 pub use input::{InputError, rigid_body_modes};
 pub use matrix::DistributedCsr;
 pub use near_kernel::near_kernel;
-pub use neighbourhood::{HaloOf, Neighbourhood};
 pub use partition::Partition;
 pub use report::LevelReport;
 pub use solver::DistributedSolver;

@@ -8,21 +8,24 @@
 //! Cost: 8 bytes per halo node and 4 per node sent. Construction takes four rounds of unexpected
 //! messages.
 
+use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 
 use bytemuck::Pod;
 use ziggurat_amg::SetupError;
 use ziggurat_amg::halo::{Halo, Message, Processes};
+use ziggurat_sparse::device::Memory;
 use ziggurat_sparse::{Csr, MatrixError, Store};
 
 use crate::comm::{Comm, Parcel, ParcelMut, Route};
 use crate::error::agree_as;
 use crate::partition::{Partition, by_owner};
 
-/// A rank's own nodes and the nodes of its halo.
+/// A rank's own nodes and the nodes of its halo. For a [`Distributed`](crate::Distributed) device
+/// it is also the [halo](ziggurat_sparse::device::Halo) of a product.
 #[derive(Clone, Debug)]
-pub struct Neighbourhood {
+pub(crate) struct Neighbourhood {
     comm: Arc<dyn Comm>,
     /// Which rank owns which rows.
     partition: Arc<Partition>,
@@ -39,10 +42,6 @@ pub struct Neighbourhood {
     send: Route,
     send_nodes: Vec<u32>,
 }
-
-/// The halo of a product, in the order of its `Neighbourhood`.
-#[derive(Clone, Debug)]
-pub struct HaloOf(pub(crate) Arc<Neighbourhood>);
 
 impl Neighbourhood {
     /// The halo of the nodes that contain the rows `ids`, which are increasing; own nodes are
@@ -73,6 +72,12 @@ impl Neighbourhood {
         }
         let (comm, partition) = (comm.clone(), rows.clone());
         Neighbourhood { comm, partition, own, block, others, below, receive, send, send_nodes }
+    }
+
+    /// The neighbourhood behind a halo of [`Distributed`](crate::Distributed).
+    pub(crate) fn of(halo: &Arc<dyn Memory>) -> &Self {
+        let memory: &dyn Any = &**halo;
+        memory.downcast_ref().unwrap_or_else(|| unreachable!("the halo of another device: {memory:?}"))
     }
 
     /// The communicator of the ranks that share these rows.

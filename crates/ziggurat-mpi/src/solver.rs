@@ -22,9 +22,9 @@ use ziggurat_amg::{
     Cancel, CoarseningStop, Coarsest, ExactMatrix, Hierarchy, Level, MAX_SPARSE_ROWS, Multigrid, Setup,
 };
 use ziggurat_krylov::Observer;
-use ziggurat_sparse::device::{Cpu, Device, DeviceError};
+use ziggurat_sparse::device::{Cpu, Device, DeviceError, DeviceExt, Vector};
 use ziggurat_sparse::operator::{LinearOperator, Workspace};
-use ziggurat_sparse::{MatrixError, trace};
+use ziggurat_sparse::{Kind, MatrixError, trace};
 
 use crate::comm::Comm;
 use crate::device::Distributed;
@@ -55,8 +55,9 @@ use crate::setup::{grain, row_multiple};
 /// assert!(solution.report.reason.is_converged());
 /// # Ok::<(), ziggurat_mpi::DistributedError>(())
 /// ```
-pub struct DistributedSolver<D: Device = Cpu> {
+pub struct DistributedSolver {
     pub(crate) comm: Arc<dyn Comm>,
+    pub(crate) device: Distributed,
     /// The caller's distribution of rows, and the internal one.
     pub(crate) given: Partition,
     pub(crate) inside: Arc<Partition>,
@@ -64,30 +65,30 @@ pub struct DistributedSolver<D: Device = Cpu> {
     vectors: Redistribution,
     pub(crate) entries: Redistribution,
     pub(crate) kind: MatrixKind,
-    pub(crate) levels: Vec<Lowerable<D>>,
-    pub(crate) iteration: Iteration<Distributed<D>>,
+    pub(crate) levels: Vec<Lowerable>,
+    pub(crate) iteration: Iteration,
     /// The near-kernel that the caller gave, in the internal distribution.
     pub(crate) near_kernel: Option<NearKernel>,
     pub(crate) pace: Pace,
     pub(crate) reports: Vec<LevelReport>,
     /// Memory for [`apply`](Self::apply), made by its first call.
-    cycle: Mutex<Option<Cycle<D>>>,
+    cycle: Mutex<Option<Cycle>>,
     stages: Vec<(&'static str, f64)>,
     pub(crate) stop: CoarseningStop,
     seconds: f64,
 }
 
 /// The work memory of a cycle, its input and its output.
-type Cycle<D> = (Workspace, <D as Device>::Vector<f64>, <D as Device>::Vector<f64>);
+type Cycle = (Workspace, Vector, Vector);
 
-impl<D: Device> fmt::Debug for DistributedSolver<D> {
+impl fmt::Debug for DistributedSolver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DistributedSolver").field("levels", &self.reports).finish_non_exhaustive()
     }
 }
 
 /// The choices and a table of the levels.
-impl<D: Device> fmt::Display for DistributedSolver<D> {
+impl fmt::Display for DistributedSolver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let SolverConfig { method, krylov, precision, smoother, .. } = self.config();
         writeln!(f, "{method}, {krylov}, {precision}, {}", smoother.kind)?;
@@ -108,7 +109,7 @@ impl DistributedSolver {
     /// If the configuration is invalid, or the matrix is invalid on any rank. Then every rank
     /// returns an error.
     pub fn new(a: &DistributedCsr, config: SolverConfig) -> Result<Self, DistributedError> {
-        Self::on(Cpu::new(), a, None, config)
+        Self::on(&Cpu::new(), a, None, config)
     }
 
     /// As [`new`](Self::new), with this rank's rows of the near-kernel: vectors that the matrix
@@ -122,11 +123,9 @@ impl DistributedSolver {
         kernel: &NearKernel,
         config: SolverConfig,
     ) -> Result<Self, DistributedError> {
-        Self::on(Cpu::new(), a, Some(kernel), config)
+        Self::on(&Cpu::new(), a, Some(kernel), config)
     }
-}
 
-impl<D: Device> DistributedSolver<D> {
     /// A solver on any device: every rank gives its own, all of the same kind, and this rank's rows
     /// of the near-kernel if it is known. Setup is on the CPUs; products run on the devices.
     ///
@@ -137,7 +136,7 @@ impl<D: Device> DistributedSolver<D> {
     /// use ziggurat_sparse::device::Reference;
     /// let comm: Arc<dyn Comm> = Arc::new(Alone);
     /// let a = DistributedCsr::from_rows(&comm, 1, &[0, 1, 2], &[0, 1], &[2.0, 4.0])?;
-    /// let solver = DistributedSolver::on(Reference, &a, None, SolverConfig::default())?;
+    /// let solver = DistributedSolver::on(&Reference, &a, None, SolverConfig::default())?;
     /// assert!(solver.solve(&[1.0, 1.0])?.report.reason.is_converged());
     /// # Ok::<(), ziggurat_mpi::DistributedError>(())
     /// ```
@@ -146,7 +145,7 @@ impl<D: Device> DistributedSolver<D> {
     /// As [`DistributedSolver::new`] and [`DistributedSolver::with_near_kernel`], and if a level
     /// does not fit a device.
     pub fn on(
-        device: D,
+        device: &dyn Device,
         a: &DistributedCsr,
         kernel: Option<&NearKernel>,
         config: SolverConfig,
@@ -156,7 +155,7 @@ impl<D: Device> DistributedSolver<D> {
     }
 
     pub(crate) fn set_up_together(
-        device: Distributed<D>,
+        device: Distributed,
         given: &DistributedCsr,
         kernel: Option<&NearKernel>,
         mut asked: SolverConfig,
@@ -298,14 +297,13 @@ impl<D: Device> DistributedSolver<D> {
             Stronger::Levels(kind) => lower(&self.levels, &self.config().in_precision(kind)).map(Some),
             Stronger::Smoother(_) | Stronger::Factors => Ok(None), // never asked for: see the configuration
         };
-        let device = &self.iteration.device;
-        let guess = guess.map(|x| device.upload(&x)).transpose();
+        let guess = guess.map(|x| self.device.upload(&x)).transpose();
         let guess = agree(&*self.comm, guess.map_err(SolveError::from))?;
         let finest = &self.levels[0];
         let (part, b) = (finest.part(&finest.a), &b[..]);
         let largest_row_error = self.kind.largest_row_error;
         let system = HostSystem { a: &|| part, largest_row_error, b };
-        let solved = match self.iteration.solve_certified(&system, guess, options, observer, raise) {
+        let solved = match self.iteration.solve_certified(&system, guess, options, observer, &raise) {
             // The message comes from the rank that failed.
             Err(SolveError::OtherProcess) => Ok(None),
             solved => solved.map(Some),
@@ -349,7 +347,7 @@ impl<D: Device> DistributedSolver<D> {
         &self,
         vectors: Result<(&[f64], &mut [f64]), E>,
     ) -> Result<(), E> {
-        let (device, cycle) = (&self.iteration.device, self.iteration.preconditioner());
+        let (device, cycle) = (&self.device, self.iteration.preconditioner());
         let mut kept = self.cycle.lock().unwrap_or_else(PoisonError::into_inner);
         let failed = |error: DeviceError| DistributedError::from(SolveError::from(error));
         let ready = vectors.and_then(|(r, z)| {
@@ -360,18 +358,18 @@ impl<D: Device> DistributedSolver<D> {
             }
             let rows = self.inside.len();
             let make = || {
-                let work = LinearOperator::<Distributed<D>, f64>::workspace(cycle, device)?;
-                Ok((work, device.zeros(rows)?, device.zeros(rows)?))
+                let vector = || device.zeros(Kind::F64, rows);
+                Ok((cycle.workspace(device, Kind::F64)?, vector()?, vector()?))
             };
             let memory = kept.take().map_or_else(make, Ok).map_err(failed)?;
             Ok((r, z, memory))
         });
         let (r, z, (mut work, mut input, mut output)) = agree_as(&*self.comm, ready)?;
-        let written = device.write(&self.vectors.inwards(r), &mut input);
+        let written = device.overwrite(&self.vectors.inwards(r), &mut input);
         agree(&*self.comm, written.map_err(SolveError::from))?;
         cycle.apply(device, &input, &mut output, &mut work);
         let mut inside = vec![0.0; self.inside.len()];
-        agree(&*self.comm, device.download(&output, &mut inside).map_err(SolveError::from))?;
+        agree(&*self.comm, device.copy_to(&output, &mut inside).map_err(SolveError::from))?;
         z.copy_from_slice(&self.vectors.outwards(&self.in_sign(inside)));
         *kept = Some((work, input, output));
         Ok(())
@@ -392,12 +390,12 @@ impl<D: Device> DistributedSolver<D> {
 
     /// The name of the devices in reports.
     pub fn device_name(&self) -> String {
-        self.iteration.device.name()
+        self.device.name()
     }
 
     /// The choices that the configuration left open, with the reason for each.
     pub fn decisions(&self) -> Vec<Decision> {
-        let mut decisions = self.iteration.asked().decisions(self.kind.facts(&self.iteration.device));
+        let mut decisions = self.iteration.asked().decisions(self.kind.facts(&self.device));
         decisions.extend(self.config().plain_finest(self.levels.len(), self.levels[0].radius));
         decisions
     }
@@ -477,12 +475,12 @@ pub(crate) fn refuse(comm: &dyn Comm, asked: &SolverConfig) -> Result<(), SolveE
 
 /// The configuration for this matrix on ranks. Factors and refinement need one process. Without the
 /// fallback, an iteration needs no observer, which costs a message.
-pub(crate) fn resolved(asked: &SolverConfig, kind: &MatrixKind, device: &impl Device) -> SolverConfig {
+pub(crate) fn resolved(asked: &SolverConfig, kind: &MatrixKind, device: &dyn Device) -> SolverConfig {
     SolverConfig { fallback: false, refinement_steps: 0, ..asked.resolve(kind.facts(device)) }
 }
 
 /// The distributions of the entries of a matrix, given those of its rows. Collective.
-fn of_entries<D: Device>(vectors: &Redistribution, finest: &Lowerable<D>) -> Redistribution {
+fn of_entries(vectors: &Redistribution, finest: &Lowerable) -> Redistribution {
     let inside = finest.a.row_lengths();
     let lengths: Vec<f64> = inside.iter().map(|&length| length as f64).collect();
     let given = vectors.outwards(&lengths).into_iter().map(|length| length as usize);
@@ -509,19 +507,19 @@ pub(crate) struct Made {
 
 impl Made {
     /// Lowers the levels. Collective.
-    pub(crate) fn lowered<D: Device>(
+    pub(crate) fn lowered(
         self,
-        device: Distributed<D>,
+        device: Distributed,
         config: SolverConfig,
         asked: SolverConfig,
-    ) -> Result<DistributedSolver<D>, DistributedError> {
+    ) -> Result<DistributedSolver, DistributedError> {
         let Made { comm, given, inside, kind, levels, stop, near_kernel, mut stages, start } = self;
         let lowering = Instant::now();
         let conversion = trace::stage("conversion", None, given.global());
         let Lowered { levels, multigrid, matrix, kernel, reports } =
             Lowered::new(&comm, &device, levels, &kind, &config)?;
         drop(conversion);
-        let iteration = Iteration::new(device, matrix, multigrid, kernel, config, asked);
+        let iteration = Iteration::new(&device, matrix, multigrid, kernel, config, asked);
         stages.push(("conversion", lowering.elapsed().as_secs_f64()));
         let vectors = Redistribution::new(&comm, &given, &inside);
         let entries = of_entries(&vectors, &levels[0]);
@@ -532,6 +530,7 @@ impl Made {
         }
         Ok(DistributedSolver {
             comm,
+            device,
             given,
             inside,
             vectors,
@@ -551,20 +550,20 @@ impl Made {
 }
 
 /// Levels on this rank's device, and what they were made from.
-pub(crate) struct Lowered<D: Device> {
-    pub(crate) levels: Vec<Lowerable<D>>,
-    pub(crate) multigrid: Multigrid<Distributed<D>>,
-    pub(crate) matrix: Box<dyn LinearOperator<Distributed<D>, f64>>,
+pub(crate) struct Lowered {
+    pub(crate) levels: Vec<Lowerable>,
+    pub(crate) multigrid: Multigrid,
+    pub(crate) matrix: Box<dyn LinearOperator>,
     /// The known null space.
-    pub(crate) kernel: NullSpace<Distributed<D>>,
+    pub(crate) kernel: NullSpace,
     pub(crate) reports: Vec<LevelReport>,
 }
 
-impl<D: Device> Lowered<D> {
+impl Lowered {
     /// Collective.
     pub(crate) fn new(
         comm: &Arc<dyn Comm>,
-        device: &Distributed<D>,
+        device: &Distributed,
         levels: Vec<Level<DistributedCsr>>,
         kind: &MatrixKind,
         config: &SolverConfig,
@@ -577,7 +576,7 @@ impl<D: Device> Lowered<D> {
             .map(|(index, level)| Lowerable::new(device, level, cycling.on_level(index).smoother, coarsest));
         // A rank that fails on one level takes part in the messages of the others.
         let levels: Vec<Result<_, _>> = levels.collect();
-        let levels: Vec<Lowerable<D>> = agree(&**comm, levels.into_iter().collect::<Result<_, _>>())?;
+        let levels: Vec<Lowerable> = agree(&**comm, levels.into_iter().collect::<Result<_, _>>())?;
         let multigrid = agree(&**comm, lower(&levels, config))?;
         let reports = LevelReport::gather(&**comm, facts, &multigrid.stored());
         let finest = &levels[0];

@@ -10,7 +10,7 @@ use ziggurat_sparse::device::Remote;
 
 use crate::error::DistributedError;
 use crate::matrix::{DistributedCsr, renumbered};
-use crate::neighbourhood::HaloOf;
+use crate::neighbourhood::Neighbourhood;
 use crate::partition::Partition;
 use crate::rows::NamedRows;
 
@@ -18,7 +18,9 @@ use crate::rows::NamedRows;
 #[derive(Clone, Debug)]
 pub(crate) struct Split {
     pub own: Arc<Csr<f64>>,
-    pub remote: Remote<f64, HaloOf>,
+    pub remote: Remote<f64>,
+    /// The neighbourhood of the columns.
+    pub around: Arc<Neighbourhood>,
     rows: Arc<Partition>,
     cols: Arc<Partition>,
     /// The range of own rows among the local ones, and how many of these there are.
@@ -32,8 +34,8 @@ impl Split {
         let (place, local_rows) = (a.own.clone(), a.local.rows());
         if a.around.halo_rows() == 0 && a.own.len() == a.local.rows() {
             let matrix = Csr::try_new(0, 0, vec![0], Vec::new(), Vec::new())?;
-            let remote = Remote { rows: Vec::new(), matrix, halo: HaloOf(a.around) };
-            return Ok(Split { own: a.local, remote, rows, cols, place, local_rows });
+            let remote = Remote { rows: Vec::new(), matrix, halo: a.around.clone() };
+            return Ok(Split { own: a.local, remote, around: a.around, rows, cols, place, local_rows });
         }
         let own_columns = a.around.rows().owned();
         let (count, halo_rows) = (a.own.len(), a.around.halo_rows());
@@ -68,14 +70,13 @@ impl Split {
         values.truncate(kept);
         let own = Csr::try_new(count, own_columns.len(), own_row_ptr, columns, values)?;
         let matrix = Csr::try_new(border.len(), halo_rows, rest.0, rest.1, rest.2)?;
-        let halo = HaloOf(a.around.clone());
-        let remote = Remote { rows: border, matrix, halo };
-        Ok(Split { own: Arc::new(own), remote, rows, cols, place, local_rows })
+        let remote = Remote { rows: border, matrix, halo: a.around.clone() };
+        Ok(Split { own: Arc::new(own), remote, around: a.around, rows, cols, place, local_rows })
     }
 
     /// The rows as they were before they were split.
     pub(crate) fn joined(&self) -> Result<DistributedCsr, DistributedError> {
-        let around = self.remote.halo.0.clone();
+        let around = self.around.clone();
         let columns = around.rows().owned();
         let entries = self.own.nnz() + self.remote.matrix.nnz();
         let mut row_ptr = Vec::with_capacity(self.local_rows + 1);
@@ -122,7 +123,7 @@ impl Split {
 
     /// A matrix with the pattern of this square one and other own rows.
     pub(crate) fn with_values(&self, own: NamedRows) -> Result<DistributedCsr, DistributedError> {
-        let around = self.remote.halo.0.clone();
+        let around = self.around.clone();
         let columns = renumbered(&own.columns, &own.ids, &around);
         let mut row_ptr = vec![0; self.place.start];
         row_ptr.extend(own.row_ptr);

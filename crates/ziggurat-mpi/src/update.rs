@@ -12,7 +12,6 @@ use std::sync::Arc;
 use ziggurat::Updated;
 use ziggurat::config::Method;
 use ziggurat_amg::{Level, LevelMatrix, spectral_radius};
-use ziggurat_sparse::device::Device;
 use ziggurat_sparse::{MatrixError, trace};
 
 use crate::error::{DistributedError, agree, together};
@@ -24,7 +23,7 @@ use crate::setup::{Transfer, empty, set_dead_diagonal};
 use crate::solver::{DistributedSolver, Lowered, resolved};
 use crate::triple_product::triple_product;
 
-impl<D: Device> DistributedSolver<D> {
+impl DistributedSolver {
     /// Replaces the values of the matrix; pattern, unknowns per node and distribution must be the
     /// same. The policy is as in [`ziggurat::Solver::update_values`], and so is the result, bit for
     /// bit. Collective.
@@ -79,7 +78,7 @@ impl<D: Device> DistributedSolver<D> {
         let comm = self.comm.clone();
         agree(&*comm, check(&a, None))?;
         let (negative, kind) = oriented(&a, self.near_kernel.is_none())?;
-        let (asked, device) = (self.iteration.asked().clone(), &self.iteration.device);
+        let (asked, device) = (self.iteration.asked().clone(), &self.device);
         let same_kind =
             resolved(&asked, &kind, device) == *self.config() && kind.negated == self.kind.negated;
         let on_grid = self.config().method == Method::Structured;
@@ -109,7 +108,7 @@ impl<D: Device> DistributedSolver<D> {
         let (expected, found) = (self.given.own(), a.own_rows());
         same("as the first row of this rank", expected.start as usize, found.start as usize)?;
         same("rows of this rank", self.given.len(), a.own.len())?;
-        same("unknowns per node", old.remote.halo.0.block(), a.block())
+        same("unknowns per node", old.around.block(), a.block())
     }
 }
 
@@ -143,10 +142,7 @@ fn check_pattern(old: &DistributedCsr, new: &DistributedCsr) -> Result<(), Matri
 }
 
 /// The levels with the matrix `a` of the first of them. Collective over its ranks.
-fn updated<D: Device>(
-    levels: &[Lowerable<D>],
-    a: DistributedCsr,
-) -> Result<Vec<Level<DistributedCsr>>, DistributedError> {
+fn updated(levels: &[Lowerable], a: DistributedCsr) -> Result<Vec<Level<DistributedCsr>>, DistributedError> {
     let (comm, level) = (a.comm().clone(), &levels[0]);
     // Only where setup has estimated it: the others do not need it.
     let radius = match level.radius {
@@ -171,12 +167,8 @@ fn updated<D: Device>(
 }
 
 /// The matrix of a coarse level. Collective over its ranks.
-fn coarse<D: Device>(
-    level: &Lowerable<D>,
-    product: NamedRows,
-    dead: &[u32],
-) -> Result<DistributedCsr, DistributedError> {
-    let comm = level.a.remote.halo.0.comm().clone();
+fn coarse(level: &Lowerable, product: NamedRows, dead: &[u32]) -> Result<DistributedCsr, DistributedError> {
+    let comm = level.a.around.comm().clone();
     let mut a = agree(&*comm, level.a.with_values(product))?;
     set_dead_diagonal(&mut a, dead);
     Ok(a)

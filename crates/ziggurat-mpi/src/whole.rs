@@ -14,7 +14,6 @@ use std::time::Instant;
 use ziggurat::diagnose::MatrixKind;
 use ziggurat::{SolveError, SolverConfig};
 use ziggurat_amg::{CoarseningStop, Coarsest, Hierarchy, Level, MAX_SPARSE_ROWS, WholeMatrix, WholeTransfer};
-use ziggurat_sparse::device::{Cpu, Device};
 use ziggurat_sparse::{Csr, MatrixError, trace};
 
 use crate::comm::Comm;
@@ -27,7 +26,7 @@ use crate::setup::{Transfer, empty, grain, row_multiple};
 use crate::solver::{DistributedSolver, Made, refuse, resolved};
 use crate::split::Split;
 
-impl<D: Device> DistributedSolver<D> {
+impl DistributedSolver {
     /// The hierarchy of all ranks on rank 0, `None` on the others. What it
     /// [saves](Hierarchy::save) can be loaded on any number of ranks. Collective.
     ///
@@ -90,9 +89,7 @@ impl<D: Device> DistributedSolver<D> {
             Ok(Some(if self.kind.negated { hierarchy.of_negative() } else { hierarchy }))
         })
     }
-}
 
-impl DistributedSolver {
     /// A solver for an existing hierarchy, which rank 0 gives: only the smoothers are set up. This
     /// rank has `rows_here` rows. Collective.
     ///
@@ -105,22 +102,18 @@ impl DistributedSolver {
         hierarchy: Option<&Hierarchy>,
         config: SolverConfig,
     ) -> Result<Self, DistributedError> {
-        together(&**comm, || {
-            let device = Distributed::over(Cpu::new(), comm.clone());
-            taken_over(device, comm, rows_here, hierarchy, config)
-        })
+        together(&**comm, || taken_over(comm, rows_here, hierarchy, config))
     }
 }
 
 /// Distributes the hierarchy of rank 0 and lowers it. Collective.
 fn taken_over(
-    device: Distributed<Cpu>,
     comm: &Arc<dyn Comm>,
     rows_here: usize,
     hierarchy: Option<&Hierarchy>,
     asked: SolverConfig,
 ) -> Result<DistributedSolver, DistributedError> {
-    let start = Instant::now();
+    let (start, device) = (Instant::now(), Distributed::new(comm.clone()));
     check_same(&**comm, "configuration", &format!("{asked:?}"))?;
     agree(&**comm, asked.validate().map_err(SolveError::from))?;
     refuse(&**comm, &asked)?;

@@ -4,12 +4,13 @@ use std::sync::Mutex;
 
 use ziggurat::SolveError;
 use ziggurat::amg::Multigrid;
-use ziggurat::sparse::device::Cpu;
+use ziggurat::sparse::Kind;
+use ziggurat::sparse::device::{Cpu, DeviceExt, Vector};
 use ziggurat::sparse::operator::{LinearOperator, Workspace};
 
 /// A cycle with its workspaces.
 pub(crate) struct Cycle {
-    pub(crate) multigrid: Multigrid<Cpu>,
+    pub(crate) multigrid: Multigrid,
     pub(crate) workspaces: Workspaces,
 }
 
@@ -24,7 +25,7 @@ impl Workspaces {
     /// Applies one cycle to each of the concatenated `columns`.
     pub(crate) fn apply(
         &self,
-        multigrid: &Multigrid<Cpu>,
+        multigrid: &Multigrid,
         columns: Vec<f64>,
         rows: usize,
     ) -> Result<Vec<f64>, SolveError> {
@@ -34,17 +35,19 @@ impl Workspaces {
         let address = std::ptr::from_ref(multigrid) as usize;
         let mut work = match idle {
             Some((cycle, work)) if cycle == address => work,
-            _ => LinearOperator::<Cpu, f64>::workspace(multigrid, &cpu)?,
+            _ => multigrid.workspace(&cpu, Kind::F64)?,
         };
-        let mut x = vec![0.0; rows];
+        let mut x = Vector::from(vec![0.0; rows]);
         let solved = if columns.len() == rows {
-            multigrid.apply(&cpu, &columns, &mut x, &mut work);
-            x
+            multigrid.apply(&cpu, &columns.into(), &mut x, &mut work);
+            cpu.to_host(x)?
         } else {
-            let mut solved = Vec::with_capacity(columns.len());
-            for b in columns.chunks_exact(rows.max(1)) {
-                multigrid.apply(&cpu, &b.to_vec(), &mut x, &mut work);
-                solved.extend_from_slice(&x);
+            let (mut r, mut solved) = (Vector::from(vec![0.0; rows]), vec![0.0; columns.len()]);
+            let rows = rows.max(1);
+            for (b, z) in columns.chunks_exact(rows).zip(solved.chunks_exact_mut(rows)) {
+                cpu.overwrite(b, &mut r)?;
+                multigrid.apply(&cpu, &r, &mut x, &mut work);
+                cpu.copy_to(&x, z)?;
             }
             solved
         };

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 use ziggurat::Solver;
-use ziggurat::sparse::device::Device;
 
 /// Report data of a multigrid level. The field names are the keys of the JSON report.
 ///
@@ -75,7 +74,7 @@ pub struct Distribution {
 /// assert_eq!(levels[0].rows, 1728);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn levels<D: Device>(solver: &Solver<D>) -> Vec<Level> {
+pub fn levels(solver: &Solver) -> Vec<Level> {
     let levels = solver.hierarchy_in_use().levels().iter().zip(solver.preconditioner().stored());
     let level = levels.map(|(level, stored)| Level {
         rows: level.rows(),

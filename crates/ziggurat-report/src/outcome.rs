@@ -6,7 +6,6 @@ use serde::Serialize;
 use ziggurat::config::{Decision, Krylov, Method, SmootherKind};
 use ziggurat::diagnose::{Advice, AdviceLevel};
 use ziggurat::sparse::Kind;
-use ziggurat::sparse::device::Device;
 use ziggurat::{Solution, SolveOptions, Solver, SolverConfig, Stronger, diagnose};
 
 use crate::chart::{Curve, CurveKind};
@@ -149,7 +148,7 @@ impl Outcome {
     /// seconds of setup and of the solve.
     ///
     /// The peak memory covers the process so far, so call this right after the solve.
-    pub fn of<D: Device>(solver: &Solver<D>, solution: &Solution, timing: (f64, f64)) -> Self {
+    pub fn of(solver: &Solver, solution: &Solution, timing: (f64, f64)) -> Self {
         let levels = levels(solver);
         let device = solver.device().name();
         let outcome = Outcome::new(solution, solver.config(), levels, device, timing, peak_bytes(), None);
@@ -318,7 +317,7 @@ impl Outcome {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn with_cycle_seconds<D: Device>(mut self, solver: &Solver<D>) -> Self {
+    pub fn with_cycle_seconds(mut self, solver: &Solver) -> Self {
         if let Ok(seconds) = solver.preconditioner().level_seconds() {
             for (level, seconds) in self.levels.iter_mut().zip(seconds) {
                 level.cycle_seconds = Some(seconds);

@@ -79,11 +79,7 @@ pub fn last_stage() -> Option<(&'static str, Option<usize>)> {
 /// assert_eq!(trace::in_span(&Cpu::new(), span, || 1.0 + 2.0), 3.0);
 /// ```
 #[inline]
-pub fn in_span<D: Device, T>(
-    device: &D,
-    span: impl FnOnce() -> (Span, usize),
-    work: impl FnOnce() -> T,
-) -> T {
+pub fn in_span<T>(device: &dyn Device, span: impl FnOnce() -> (Span, usize), work: impl FnOnce() -> T) -> T {
     if !is_enabled() {
         return work();
     }

@@ -10,7 +10,7 @@
 use std::error::Error;
 
 use ziggurat::krylov::{LinearProblem, Method, Stopping, System, Work, solve};
-use ziggurat::sparse::device::Cpu;
+use ziggurat::sparse::device::{Cpu, Device, Vector};
 use ziggurat::sparse::gallery::Problem;
 use ziggurat::sparse::operator::{LinearOperator, Workspace};
 use ziggurat::{Solver, SolverConfig};
@@ -27,14 +27,17 @@ impl Diffusion {
     }
 }
 
-impl LinearOperator<Cpu, f64> for Diffusion {
+impl LinearOperator for Diffusion {
     fn shape(&self) -> (usize, usize) {
         let rows = self.n.pow(3);
         (rows, rows)
     }
 
-    /// y ← A x. The implementation is arbitrary.
-    fn apply(&self, _: &Cpu, x: &Vec<f64>, y: &mut Vec<f64>, _: &mut Workspace) {
+    /// y ← A x. The implementation is arbitrary: this one computes in host memory.
+    fn apply(&self, _: &dyn Device, x: &Vector, y: &mut Vector, _: &mut Workspace) {
+        let (Some(x), Some(y)) = (x.elements::<f64>(), y.elements_mut::<f64>()) else {
+            unimplemented!("only for the CPU, in double precision")
+        };
         let n = self.n;
         for (row, y) in y.iter_mut().enumerate() {
             *y = 0.0;
@@ -52,7 +55,7 @@ impl LinearOperator<Cpu, f64> for Diffusion {
 fn main() -> Result<(), Box<dyn Error>> {
     let operator = Diffusion { n: 24 };
     let rows = operator.shape().0;
-    let (b, stopping) = (vec![1.0; rows], Stopping::default().rtol(1e-8));
+    let (b, stopping) = (Vector::from(vec![1.0; rows]), Stopping::default().rtol(1e-8));
 
     // The preconditioner is one cycle of the solver for the simpler problem.
     let simpler = "poisson3d:24".parse::<Problem>()?.matrix()?;
@@ -63,7 +66,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("without preconditioner", System::new(&operator)),
         ("with multigrid", System::new(&operator).preconditioner(multigrid.preconditioner())),
     ] {
-        let mut x = vec![0.0; rows];
+        let mut x = Vector::from(vec![0.0; rows]);
         let mut work = Work::new(Method::Cg, &device, &system)?;
         let problem = LinearProblem::new(&device, &system, &b).stopping(stopping);
         let report = solve(problem, &mut x, &mut work)?;

@@ -10,20 +10,21 @@
 use std::error::Error;
 
 use ziggurat::krylov::{InnerSolver, LinearProblem, Method, Stopping, System, Work, solve};
-use ziggurat::sparse::device::Cpu;
+use ziggurat::sparse::Kind;
+use ziggurat::sparse::device::{Cpu, Vector};
 use ziggurat::sparse::gallery::Problem;
 use ziggurat::sparse::operator::{
     Combination, Composition, Diagonal, InPrecision, LinearOperator, MatrixOperator,
 };
 use ziggurat::{Solver, SolverConfig};
 
-type Operator<'a> = &'a dyn LinearOperator<Cpu, f64>;
+type Operator<'a> = &'a dyn LinearOperator;
 
 /// Solves A x = 1 to ten digits and prints how.
 fn report(label: &str, method: Method, a: Operator<'_>, m: Operator<'_>) -> Result<(), Box<dyn Error>> {
     let (device, system) = (Cpu::new(), System::new(a).preconditioner(m));
     let mut work = Work::new(method, &device, &system)?;
-    let (b, mut x) = (vec![1.0; a.shape().0], vec![0.0; a.shape().0]);
+    let [b, mut x] = [1.0, 0.0].map(|value| Vector::from(vec![value; a.shape().0]));
     let problem = LinearProblem::new(&device, &system, &b).stopping(Stopping::default().rtol(1e-10));
     println!("{label}: {}", solve(problem, &mut x, &mut work)?);
     Ok(())
@@ -35,16 +36,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let diagonal = matrix.view().diagonal(matrix.all_rows());
     let multigrid = Solver::new(&matrix, SolverConfig::default())?;
     let cycle = multigrid.preconditioner();
-    let single = MatrixOperator::<Cpu, f32>::new(&device, matrix.view().stored_as::<f32>())?;
-    let a = MatrixOperator::<Cpu, f64>::new(&device, matrix)?;
+    let single = MatrixOperator::new(&device, matrix.view().stored_as::<f32>())?;
+    let a = MatrixOperator::new(&device, matrix)?;
     let tenth = Stopping::default().rtol(0.1);
 
     report("multigrid alone", Method::Richardson, &a, cycle)?;
 
     // Refinement in double precision around conjugate gradients with Jacobi in single precision.
-    let jacobi = Diagonal::new(diagonal.iter().map(|d| (1.0 / d) as f32).collect());
-    let inner = InnerSolver::new(Method::Cg, System::new(&single).preconditioner(&jacobi), tenth)?;
-    report("Richardson(CG(Jacobi) in f32)", Method::Richardson, &a, &InPrecision::<_, f32>::new(inner))?;
+    let jacobi = Diagonal::new(diagonal.iter().map(|d| 1.0 / d).collect());
+    let system = System::new(&single).preconditioner(&jacobi);
+    let inner = InPrecision::new(InnerSolver::new(Method::Cg, system, tenth)?, Kind::F32);
+    report("Richardson(CG(Jacobi) in f32)", Method::Richardson, &a, &inner)?;
 
     // Flexible GMRES around conjugate gradients with multigrid.
     let inner = InnerSolver::new(Method::Cg, System::new(&a).preconditioner(cycle), tenth)?;

@@ -11,14 +11,13 @@
 //! b once and downloads x once.
 
 mod alternative;
+mod analysis;
 mod builder;
 mod certify;
 mod compared;
-mod compiled;
 mod empty_rows;
 mod error;
 mod iteration;
-mod known;
 mod limits;
 mod operator;
 mod options;
@@ -42,21 +41,20 @@ use ziggurat_amg::halo::Whole;
 use ziggurat_amg::interpolate::{NearKernel, Symmetry};
 use ziggurat_amg::{Cancel, ExactMatrix, Hierarchy, Lowering, MatrixProperties, Multigrid, Part, SetupError};
 use ziggurat_krylov::{Observer, Progress};
-use ziggurat_sparse::device::{Cpu, Device, Traffic};
-use ziggurat_sparse::{Csr, Kind, trace};
+use ziggurat_sparse::device::{Cpu, Device, DeviceExt, Traffic};
+use ziggurat_sparse::operator::LinearOperator;
+use ziggurat_sparse::{Csr, trace};
 
 use crate::config::{Method, SetupPlace, SolverConfig};
 use crate::diagnose::{MatrixKind, unknowns_per_node};
 use crate::events::{self, LevelSummary};
 
 use alternative::{has_no_factors, multigrid_instead, no_device, positive_levels};
+use analysis::{Analysed, analyse, of_fields};
 pub use builder::SolverBuilder;
 pub use certify::HostSystem;
-use compiled::{Compiled, on_cpu};
 pub use error::SolveError;
 pub use iteration::Iteration;
-use iteration::Matrix;
-use known::{Oriented, of_fields, oriented};
 use limits::SolveLimits;
 pub use options::SolveOptions;
 use order::{in_given_order, in_order, in_sign};
@@ -83,8 +81,8 @@ use zero_diagonal::{factorised_instead, has_zero_diagonal};
 ///
 /// It iterates on the CPU or on [another device](SolverBuilder::device). Every call runs in the
 /// rayon pool of its thread; for your own, call it in `pool.install`, [as here](crate#threads).
-pub struct Solver<D: Device = Cpu> {
-    iteration: Iteration<D>,
+pub struct Solver {
+    iteration: Iteration,
     hierarchy: Hierarchy,
     /// The hierarchy of a stronger smoother, if a solve has changed to one that needs its own.
     other_hierarchy: OnceLock<Hierarchy>,
@@ -93,30 +91,29 @@ pub struct Solver<D: Device = Cpu> {
     kind: MatrixKind,
     near_kernel: Option<NearKernel>,
     /// For Aᵀ, since the first solve with it.
-    transposing: Transposing<D>,
+    transposing: Transposing,
     cancel: Cancel,
     pace: Pace,
     stages: Vec<(&'static str, f64)>,
-    compiled: Compiled<D>,
 }
 
-/// A system that a solver iterates on: that of its matrix, or of the transpose. A reference to a
-/// function, so that the iteration is compiled once for both.
-struct Posed<'a, D: Device> {
-    iteration: &'a Iteration<D>,
-    /// The matrix, in the order and sign of the levels.
-    a: &'a dyn Fn() -> &'a Arc<Csr<f64>>,
+/// A system that a solver iterates on: that of its matrix, or of the transpose.
+struct Posed<'a> {
+    iteration: &'a Iteration,
+    /// The matrix, in the order and sign of the levels. It is only asked for if needed, because the
+    /// first call may make the rows of a structured grid.
+    a: &'a dyn Fn() -> Part<'a>,
     largest_row_error: f64,
-    raise: &'a (dyn Fn(Stronger, Option<Kind>) -> Result<Option<Multigrid<D>>, SolveError> + Sync),
+    raise: &'a Raise<'a>,
     limits: &'a SolveLimits,
 }
 
-impl<D: Device> fmt::Debug for Solver<D> {
+impl fmt::Debug for Solver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Solver")
             .field("hierarchy", &self.hierarchy)
             .field("config", self.config())
-            .field("device", self.device())
+            .field("device", &self.device())
             .finish_non_exhaustive()
     }
 }
@@ -126,7 +123,7 @@ impl Solver {
     ///
     /// The solver keeps the matrix: a borrowed matrix is copied, an owned one or an `Arc` is not.
     pub fn new(a: impl Into<Arc<Csr<f64>>>, config: SolverConfig) -> Result<Self, SolveError> {
-        (on_cpu().set_up)(Cpu::new(), &a.into(), None, config, Cancel::NEVER)
+        Self::set_up(&Cpu::new(), &a.into(), None, config, Cancel::NEVER)
     }
 
     /// As [`Solver::new`], with given near-null-space vectors, such as the rigid-body modes of an
@@ -147,7 +144,7 @@ impl Solver {
         kernel: NearKernel,
         config: SolverConfig,
     ) -> Result<Self, SolveError> {
-        (on_cpu().set_up)(Cpu::new(), &a.into(), Some(kernel), config, Cancel::NEVER)
+        Self::set_up(&Cpu::new(), &a.into(), Some(kernel), config, Cancel::NEVER)
     }
 
     /// A solver for an existing hierarchy, such as one loaded from a file: only the smoothers are
@@ -167,15 +164,13 @@ impl Solver {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_hierarchy(hierarchy: Hierarchy, asked: SolverConfig) -> Result<Self, SolveError> {
-        (on_cpu().take_over)(Cpu::new(), hierarchy, None, asked, Cancel::NEVER)
+        Self::take_over(&Cpu::new(), hierarchy, None, asked, Cancel::NEVER)
     }
-}
 
-impl<D: Device> Solver<D> {
     /// Sets up a solver. Without a given near-kernel, it consists of the constants of every unknown
     /// of a node.
     fn set_up(
-        device: D,
+        device: &dyn Device,
         a: &Arc<Csr<f64>>,
         mut near_kernel: Option<NearKernel>,
         asked: SolverConfig,
@@ -190,8 +185,8 @@ impl<D: Device> Solver<D> {
             Some(kernel) => kernel.block(),
             None => unknowns_per_node(a.view(), &Whole::new(a.rows())),
         };
-        let Oriented { a: oriented, mut kind, grid } = oriented(a, block, near_kernel.as_ref())?;
-        let mut config = asked.resolve(kind.facts(&device));
+        let Analysed { a: analysed, mut kind, grid } = analyse(a, block, near_kernel.as_ref())?;
+        let mut config = asked.resolve(kind.facts(device));
         let may_have_fields = kind.grid.as_ref().is_none_or(|grid| grid.unknowns > 1);
         if near_kernel.is_none()
             && block == 1
@@ -201,36 +196,36 @@ impl<D: Device> Solver<D> {
         {
             near_kernel = of_fields(a)?;
             kind.block = near_kernel.as_ref().map_or(1, NearKernel::unknowns_per_node);
-            config = asked.resolve(kind.facts(&device));
+            config = asked.resolve(kind.facts(device));
         }
         let kernel = match &near_kernel {
             Some(kernel) => kernel.clone(),
             None => NearKernel::constants(a.rows(), block).map_err(SetupError::from)?,
         };
-        kind.check(&config, &device)?;
+        kind.check(&config, device)?;
         limits::before("diagnosis", &until)?;
         let symmetry = if kind.symmetric { Symmetry::Symmetric } else { Symmetry::General };
         let grid = grid.filter(|_| config.method == Method::Structured);
         let properties = MatrixProperties { near_kernel: kernel, symmetry, grid };
         drop(diagnosis);
         let diagnosed = start.elapsed().as_secs_f64();
-        let (replaces, again) = (asked.fallback && asked.method == Method::Auto, device.clone());
+        let replaces = asked.fallback && asked.method == Method::Auto;
         let (by_factors, direct) = (asked.by_factors(), asked.method == Method::Direct);
-        let by_multigrid = multigrid_instead(&asked, &config, kind.facts(&device));
-        let hierarchy = match (config.setup, device.for_setup()) {
+        let by_multigrid = multigrid_instead(&asked, &config, kind.facts(device));
+        let hierarchy = match (config.setup, device.setup()) {
             (SetupPlace::Host, _) => {
-                Hierarchy::with_properties_until(oriented, properties, &config.hierarchy_config(), &until)
+                Hierarchy::with_properties_until(analysed, properties, &config.hierarchy_config(), &until)
             }
             (SetupPlace::Device, Some(device)) => {
                 let config = config.hierarchy_config();
-                Hierarchy::build_on_until(device, oriented, &properties, &config, &until)
+                Hierarchy::build_on_until(device, analysed, &properties, &config, &until)
             }
             (SetupPlace::Device, None) => return Err(no_device()),
         };
         if let Ok(hierarchy) = &hierarchy
             && let Some(levels) = positive_levels(hierarchy, &config, &kind)
         {
-            let set_up = Self::set_up(again, a, near_kernel, asked.with_levels(levels), until)?;
+            let set_up = Self::set_up(device, a, near_kernel, asked.with_levels(levels), until)?;
             return Ok(Solver { cancel, ..set_up });
         }
         let set_up = hierarchy.map_err(SolveError::from).and_then(|hierarchy| {
@@ -240,13 +235,13 @@ impl<D: Device> Solver<D> {
         });
         match set_up {
             Err(SolveError::Setup(error)) if !direct && has_zero_diagonal(&error) => {
-                let factorise = || Self::set_up(again, a, near_kernel, by_factors, until);
+                let factorise = || Self::set_up(device, a, near_kernel, by_factors, until);
                 Ok(Solver { cancel, ..factorised_instead(error, replaces, factorise)? })
             }
             Err(SolveError::Setup(error)) => match by_multigrid.filter(|_| has_no_factors(&error)) {
                 Some(config) => {
                     events::set_up_failed(&error, config.method);
-                    let set_up = Self::set_up(again, a, near_kernel, config, until);
+                    let set_up = Self::set_up(device, a, near_kernel, config, until);
                     let set_up = set_up.map_err(|second| match second.stop_reason() {
                         Some(_) => second,
                         None => error.into(),
@@ -261,7 +256,7 @@ impl<D: Device> Solver<D> {
 
     /// Sets up a solver for an existing hierarchy. The near-kernel is only used for a rebuild.
     fn take_over(
-        device: D,
+        device: &dyn Device,
         hierarchy: Hierarchy,
         near_kernel: Option<NearKernel>,
         asked: SolverConfig,
@@ -276,8 +271,8 @@ impl<D: Device> Solver<D> {
         let mut kind = MatrixKind::of(&hierarchy.finest_matrix().0)?;
         kind.scattered = hierarchy.order().is_some();
         kind.negated = hierarchy.is_negated();
-        let config = asked.resolve(kind.facts(&device));
-        config.check_for(kind.facts(&device))?;
+        let config = asked.resolve(kind.facts(device));
+        config.check_for(kind.facts(device))?;
         drop(diagnosis);
         let diagnosed = start.elapsed().as_secs_f64();
         let made = Self::with_parts(device, hierarchy, kind, config, asked, near_kernel, diagnosed, &until)?;
@@ -287,7 +282,7 @@ impl<D: Device> Solver<D> {
     /// Lowers a hierarchy. `diagnosed` is the time of the diagnosis in seconds.
     #[expect(clippy::too_many_arguments, reason = "they become the fields of a solver")]
     fn with_parts(
-        device: D,
+        device: &dyn Device,
         mut hierarchy: Hierarchy,
         kind: MatrixKind,
         config: SolverConfig,
@@ -299,12 +294,11 @@ impl<D: Device> Solver<D> {
         let start = Instant::now();
         let conversion = trace::stage("conversion", None, hierarchy.levels()[0].rows() as u64);
         let finest = hierarchy.finest(config.lowering().formats);
-        let (matrix, multigrid) = lower(&device, &hierarchy, &finest, &config, until)?;
+        let (matrix, multigrid) = lower(device, &hierarchy, &finest, &config, until)?;
         hierarchy.release();
         let (finest_matrix, order) = hierarchy.finest_matrix();
-        let kernel = kind.null_space(&device, &finest_matrix, order.map(|order| &**order))?;
+        let kernel = kind.null_space(device, &finest_matrix, order.map(|order| &**order))?;
         drop(conversion);
-        let pace = Pace::default();
         let mut stages = hierarchy.stages();
         stages.insert(0, ("diagnosis", diagnosed));
         stages.push(("conversion", start.elapsed().as_secs_f64()));
@@ -320,20 +314,17 @@ impl<D: Device> Solver<D> {
             })
             .collect();
         events::set_up(&levels, iteration.config(), &stages);
-        let compiled = Compiled::new();
-        let other_hierarchy = OnceLock::new();
         Ok(Solver {
             iteration,
             hierarchy,
-            other_hierarchy,
+            other_hierarchy: OnceLock::new(),
             finest,
             kind,
             near_kernel,
             transposing: Transposing::default(),
             cancel: Cancel::NEVER,
-            pace,
+            pace: Pace::default(),
             stages,
-            compiled,
         })
     }
 
@@ -410,17 +401,6 @@ impl<D: Device> Solver<D> {
         options: &SolveOptions,
         observer: Option<&mut Observer<'_>>,
     ) -> Result<Solution, SolveError> {
-        (self.compiled.solve)(self, b, guess, options, observer)
-    }
-
-    /// [`Solver::solve_with`], where it is compiled.
-    fn solve_here(
-        &self,
-        b: &[f64],
-        guess: Option<&[f64]>,
-        options: &SolveOptions,
-        observer: Option<&mut Observer<'_>>,
-    ) -> Result<Solution, SolveError> {
         let limits = SolveLimits::new(&self.cancel, options);
         let lower = |levels: &Hierarchy, config: &SolverConfig| {
             let lowered = lower(self.device(), levels, &self.finest, config, &limits.cancel);
@@ -429,9 +409,9 @@ impl<D: Device> Solver<D> {
         let raise = |to, kind| {
             limits.unless_cancelled(self.stronger(&self.iteration, to, kind, &limits.cancel, &lower))
         };
-        let finest = || self.hierarchy.levels()[0].matrix();
+        let a = || Part::from(self.hierarchy.levels()[0].matrix());
         let (iteration, largest_row_error) = (&self.iteration, self.kind.largest_row_error);
-        let system = Posed { iteration, a: &finest, largest_row_error, raise: &raise, limits: &limits };
+        let system = Posed { iteration, a: &a, largest_row_error, raise: &raise, limits: &limits };
         let solution = self.solve_posed(&system, b, guess, options, observer)?;
         self.pace.note(solution.report.iterations);
         Ok(solution)
@@ -440,7 +420,7 @@ impl<D: Device> Solver<D> {
     /// Solves with A or with Aᵀ, by an iteration in the order and sign of the levels.
     fn solve_posed(
         &self,
-        system: &Posed<'_, D>,
+        system: &Posed<'_>,
         b: &[f64],
         guess: Option<&[f64]>,
         options: &SolveOptions,
@@ -464,7 +444,7 @@ impl<D: Device> Solver<D> {
         let guess = guess.map(|guess| in_sign(self.kind.negated, in_order(order, guess)));
         let guess = guess.map(|guess| device.upload(&guess)).transpose()?;
         let observing = observer.as_mut().map(|observer| &mut **observer as &mut Observer<'_>);
-        let a = || Part::from((system.a)());
+        let a = || (system.a)(); // for as long as b lives
         let host = HostSystem { a: &a, largest_row_error, b };
         let solution = iteration.solve_certified(&host, guess, options, observing, raise)?;
         let residual = |unit: f64, x: &[f64]| a().accurate_residual(device, unit, x, b);
@@ -485,19 +465,19 @@ impl<D: Device> Solver<D> {
 }
 
 /// The transfers since `before`, if the device counts them.
-fn traffic_since(device: &impl Device, before: Option<Traffic>) -> Option<Traffic> {
+fn traffic_since(device: &dyn Device, before: Option<Traffic>) -> Option<Traffic> {
     Some(device.traffic()?.since(before?))
 }
 
 /// Moves the hierarchy and the finest matrix, which is the operator of the outer iteration, to the
 /// device.
-fn lower<D: Device>(
-    device: &D,
+fn lower(
+    device: &dyn Device,
     hierarchy: &Hierarchy,
     finest: &ExactMatrix,
     config: &SolverConfig,
     cancel: &Cancel,
-) -> Result<(Matrix<D>, Multigrid<D>), SolveError> {
+) -> Result<(Box<dyn LinearOperator>, Multigrid), SolveError> {
     let precision = |index| config.precision.level(index);
     let lowering = Lowering { cancel: Some(cancel), ..config.lowering() };
     let multigrid = hierarchy.lower_with(finest, device, &config.cycling(), precision, lowering)?;

@@ -13,7 +13,7 @@ use ziggurat::amg::{
 };
 use ziggurat::krylov::{LinearProblem, Method, Progress, System, Work, solve};
 use ziggurat_sparse::Kind;
-use ziggurat_sparse::device::Cpu;
+use ziggurat_sparse::device::{Cpu, Vector};
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::operator::MatrixOperator;
 
@@ -57,7 +57,7 @@ fn check_every_method() {
         let system = System::new(&matrix).preconditioner(&multigrid);
         for method in Method::ALL {
             let mut work = Work::new(method, &device, &system).unwrap();
-            let (b, mut x) = (vec![1.0; n], vec![0.0; n]);
+            let (b, mut x) = (Vector::from(vec![1.0; n]), Vector::from(vec![0.0; n]));
             let mut counts = [0; 2];
             let mut watch = |progress: &Progress| {
                 // The first iterations may allocate when threads start.

@@ -13,7 +13,7 @@ use std::time::Instant;
 use ziggurat::amg::interpolate::NearKernel;
 use ziggurat::{Solver, SolverConfig};
 use ziggurat_report::peak_bytes;
-use ziggurat_sparse::device::{Cpu, Device, HostMatrix};
+use ziggurat_sparse::device::{Cpu, HostMatrix, Kernels};
 
 use super::super::BenchError;
 use super::super::pool;

@@ -13,7 +13,7 @@
 use rayon::prelude::*;
 use serde::Serialize;
 use tasks::table::Table;
-use ziggurat_sparse::device::{Cpu, Device, HostMatrix};
+use ziggurat_sparse::device::{Cpu, HostMatrix, Kernels};
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::grid::{GridMatrix, GridSystem, recognise};
 use ziggurat_sparse::{Reads, Real, Store, f16};

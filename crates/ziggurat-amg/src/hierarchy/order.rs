@@ -239,7 +239,8 @@ pub(crate) fn in_given_order(error: SetupError, order: Option<&Arc<Permutation>>
 
 #[cfg(test)]
 mod tests {
-    use ziggurat_sparse::device::Cpu;
+    use ziggurat_sparse::Kind;
+    use ziggurat_sparse::device::{Cpu, DeviceExt};
     use ziggurat_sparse::gallery::{Problem, shuffle};
     use ziggurat_sparse::operator::LinearOperator;
 
@@ -256,15 +257,15 @@ mod tests {
         shuffle(a.view(), problem.block_size(), a.rows().try_into().unwrap()).unwrap().0
     }
 
-    fn lowered(hierarchy: &Hierarchy) -> Multigrid<Cpu> {
+    fn lowered(hierarchy: &Hierarchy) -> Multigrid {
         let f64 = |_| LevelPrecision::default();
         hierarchy.lower(&Cpu::new(), &Cycling::default(), f64, Lowering::default()).unwrap()
     }
 
-    fn applied(cycle: &dyn LinearOperator<Cpu, f64>, b: &[f64]) -> Vec<f64> {
-        let (cpu, mut x) = (Cpu::new(), vec![f64::NAN; b.len()]);
-        cycle.apply(&cpu, &b.to_vec(), &mut x, &mut cycle.workspace(&cpu).unwrap());
-        x
+    fn applied(cycle: &dyn LinearOperator, b: &[f64]) -> Vec<f64> {
+        let (cpu, mut x) = (Cpu::new(), vec![f64::NAN; b.len()].into());
+        cycle.apply(&cpu, &b.to_vec().into(), &mut x, &mut cycle.workspace(&cpu, Kind::F64).unwrap());
+        cpu.to_host(x).unwrap()
     }
 
     #[test]

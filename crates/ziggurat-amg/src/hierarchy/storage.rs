@@ -11,7 +11,7 @@ use ziggurat_sparse::device::DeviceError;
 use ziggurat_sparse::graph::{Permutation, permute_symmetric};
 use ziggurat_sparse::grid::{GridSystem, GridTransfer};
 
-use super::device_matrix::DeviceRows;
+use super::device_matrix::DeviceMatrix;
 
 /// A matrix in double precision, with compressed rows on demand.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub(crate) enum SetupMatrix {
     /// A transfer between grids, and compressed rows once they were asked for.
     Transfer(Arc<GridTransfer<f64>>, OnceLock<Arc<Csr<f64>>>),
     /// A matrix on the device that made it, and its copy on the host if there is one.
-    OnDevice(Arc<dyn DeviceRows>, OnceLock<Arc<Csr<f64>>>),
+    OnDevice(Arc<DeviceMatrix>, OnceLock<Arc<Csr<f64>>>),
 }
 
 /// A matrix of a structured grid in which the unknowns of a point follow one another.
@@ -94,14 +94,14 @@ impl SetupMatrix {
     }
 
     /// A matrix on a device, with its copy on the host if there is one.
-    pub(crate) fn on_device(a: Arc<dyn DeviceRows>, host: Option<Arc<Csr<f64>>>) -> Self {
+    pub(crate) fn on_device(a: Arc<DeviceMatrix>, host: Option<Arc<Csr<f64>>>) -> Self {
         SetupMatrix::OnDevice(a, host.map_or_else(OnceLock::new, OnceLock::from))
     }
 
     /// The matrix as a device holds it; `None` if none does.
-    pub(crate) fn held_by_device(&self) -> Option<&dyn DeviceRows> {
+    pub(crate) fn held_by_device(&self) -> Option<&DeviceMatrix> {
         match self {
-            SetupMatrix::OnDevice(a, _) => Some(&**a),
+            SetupMatrix::OnDevice(a, _) => Some(a),
             _ => None,
         }
     }
@@ -190,7 +190,7 @@ impl SetupMatrix {
             SetupMatrix::Rows(a) | SetupMatrix::Unordered(Unordered { a, .. }, _) => a.rows(),
             SetupMatrix::Grid(a, ..) => a.rows(),
             SetupMatrix::Transfer(a, _) => a.rows(),
-            SetupMatrix::OnDevice(a, _) => a.size().rows,
+            SetupMatrix::OnDevice(a, _) => a.a.rows(),
         }
     }
 
@@ -200,7 +200,7 @@ impl SetupMatrix {
             SetupMatrix::Rows(a) | SetupMatrix::Unordered(Unordered { a, .. }, _) => a.nnz(),
             SetupMatrix::Grid(a, ..) => a.nnz(),
             SetupMatrix::Transfer(a, _) => a.nnz(),
-            SetupMatrix::OnDevice(a, _) => a.size().entries,
+            SetupMatrix::OnDevice(a, _) => a.a.size().entries,
         }
     }
 }

@@ -5,11 +5,11 @@ use crate::interpolate::LongRange;
 use crate::smoother::Smoother;
 use crate::{Cycle, Cycling, LevelPrecision, Lowering};
 use ziggurat_sparse::algebra::transpose;
-use ziggurat_sparse::device::{Cpu, Device};
+use ziggurat_sparse::device::{Cpu, Device, DeviceExt};
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::hash::hash_id;
 use ziggurat_sparse::operator::LinearOperator;
-use ziggurat_sparse::{Coo, CsrRef};
+use ziggurat_sparse::{Coo, CsrRef, Kind};
 
 fn matrix(name: &str) -> Csr<f64> {
     name.parse::<Problem>().unwrap().matrix().unwrap()
@@ -128,12 +128,11 @@ fn convergence_factor(name: &str) -> f64 {
     let hierarchy = Hierarchy::build(a.clone(), &classical()).unwrap();
     let cycling = Cycling { smoother: Smoother::GaussSeidel { block: 4096 }, ..Cycling::default() };
     let m = hierarchy.lower(&cpu, &cycling, |_| LevelPrecision::default(), Lowering::default()).unwrap();
-    let mut work = LinearOperator::<Cpu, f64>::workspace(&m, &cpu).unwrap();
+    let mut work = m.workspace(&cpu, Kind::F64).unwrap();
     let n = a.rows();
-    let a = a.into();
-    let b = vec![0.0; n];
-    let mut x: Vec<f64> = (0..n as u64).map(ziggurat_sparse::hash::uniform_signed).collect();
-    let (mut r, mut z) = (vec![0.0; n], vec![0.0; n]);
+    let a = cpu.upload_matrix(a).unwrap();
+    let mut x = cpu.adopt((0..n as u64).map(ziggurat_sparse::hash::uniform_signed).collect()).unwrap();
+    let [b, mut r, mut z] = [(); 3].map(|()| cpu.zeros(Kind::F64, n).unwrap());
     let mut norms = vec![];
     for _ in 0..12 {
         cpu.residual(&a, &x, &b, &mut r);
@@ -168,11 +167,11 @@ fn the_table_has_a_line_per_level() {
 fn iterations(a: &Csr<f64>, hierarchy: &Hierarchy, cycling: &Cycling) -> usize {
     let cpu = Cpu::new();
     let m = hierarchy.lower(&cpu, cycling, |_| LevelPrecision::default(), Lowering::default()).unwrap();
-    let mut work = LinearOperator::<Cpu, f64>::workspace(&m, &cpu).unwrap();
+    let mut work = m.workspace(&cpu, Kind::F64).unwrap();
     let n = a.rows();
-    let a = a.clone().into();
-    let (mut x, mut r) = (vec![0.0; n], vec![1.0; n]);
-    let (mut z, mut p, mut ap) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
+    let a = cpu.upload_matrix(a.clone()).unwrap();
+    let [mut x, mut r, mut z, mut p, mut ap] = [(); 5].map(|()| cpu.zeros(Kind::F64, n).unwrap());
+    cpu.fill(1.0, &mut r);
     let (start, mut before) = (cpu.norm(&r), 1.0);
     for iteration in 0..100 {
         if cpu.norm(&r) <= 1e-8 * start {

@@ -12,7 +12,7 @@
 //! over the matrix, with about 30 operations per entry, where a product has two; rows that are
 //! summed exactly take several times as long.
 
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::{Device, DeviceExt};
 use ziggurat_sparse::{ExactSum, parallel};
 
 use super::part::Part;
@@ -29,7 +29,7 @@ const SMALL: f64 = 1e-280;
 /// More than what is lost where a product underflows.
 const LOST: f64 = 1e-321;
 
-impl<D: Device> Part<'_, D> {
+impl Part<'_> {
     /// (b − A x) / `unit` for own rows, on the host: each element to ten digits, and zero only
     /// where it is exactly zero; NaN where it overflows. Where it underflows, an upper bound.
     /// `unit` is a power of two that keeps b and x within range. Collective.
@@ -39,11 +39,11 @@ impl<D: Device> Part<'_, D> {
     /// use ziggurat_sparse::{Csr, device::Cpu};
     /// let a = Csr::try_new(1, 2, vec![0, 2], vec![0, 1], vec![1.0, -1.0])?.into();
     /// // In double precision, 10¹⁶ + 1 is 10¹⁶.
-    /// let r = Part::<Cpu>::from(&a).accurate_residual(&Cpu::new(), 1.0, &[1e16, 1e16 + 2.0], &[1.0]);
+    /// let r = Part::from(&a).accurate_residual(&Cpu::new(), 1.0, &[1e16, 1e16 + 2.0], &[1.0]);
     /// assert_eq!(r, [3.0]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn accurate_residual(&self, device: &D, unit: f64, x: &[f64], b: &[f64]) -> Vec<f64> {
+    pub fn accurate_residual(&self, device: &dyn Device, unit: f64, x: &[f64], b: &[f64]) -> Vec<f64> {
         let own = self.own.csr();
         let in_units = |vector: &[f64]| vector.iter().map(|x| x / unit).collect::<Vec<f64>>();
         let (scaled, mut r) = (in_units(x), in_units(b));
@@ -153,7 +153,7 @@ mod tests {
         let x = [1e8 - 1.0, 1e8, 1.0];
         for unit in [1.0, 2f64.powi(-900), 2f64.powi(900)] {
             let x: Vec<f64> = x.iter().map(|x| x * unit).collect();
-            let r = Part::<Cpu>::from(&a).accurate_residual(&Cpu::new(), unit, &x, &[0.0, 3.0 * unit]);
+            let r = Part::from(&a).accurate_residual(&Cpu::new(), unit, &x, &[0.0, 3.0 * unit]);
             assert_eq!(r, [0.0, 6.0 - 2f64.powi(-60)], "{unit:e}");
         }
     }
@@ -162,7 +162,7 @@ mod tests {
     fn residual(unit: f64, row: &[f64], x: &[f64], b: f64) -> f64 {
         let columns = (0..row.len() as u32).collect();
         let a = Csr::try_new(1, row.len(), vec![0, row.len()], columns, row.to_vec()).unwrap().into();
-        Part::<Cpu>::from(&a).accurate_residual(&Cpu::new(), unit, x, &[b])[0]
+        Part::from(&a).accurate_residual(&Cpu::new(), unit, x, &[b])[0]
     }
 
     #[test]

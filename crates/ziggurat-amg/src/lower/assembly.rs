@@ -16,11 +16,11 @@ use super::source::{InverseSource, LevelSource};
 use crate::SetupError;
 use crate::multigrid::coarse::CoarseSolver;
 use crate::multigrid::entry::Entry;
-use crate::multigrid::level::LevelOps;
+use crate::multigrid::level::CycleLevel;
 use crate::multigrid::{Cycling, Multigrid};
 use crate::smoother::{IncompleteFactors, SmootherData};
 
-impl<D: Device> Multigrid<D> {
+impl Multigrid {
     /// Moves a hierarchy, finest level first, to the devices of its levels. `precision` chooses the
     /// precision of each level; the coarsest level is solved in double precision. On a device
     /// [without it](Device::computes_in) the other levels are in single precision.
@@ -32,7 +32,7 @@ impl<D: Device> Multigrid<D> {
     /// If a level cannot be moved to its device, or the coarsest level cannot be factorised. Among
     /// processes this may be so on one of them only: they have to agree on the result.
     pub fn new(
-        levels: &[LevelSource<'_, D>],
+        levels: &[LevelSource<'_>],
         cycling: &Cycling,
         precision: impl Fn(usize) -> LevelPrecision,
         lowering: Lowering<'_>,
@@ -72,7 +72,7 @@ impl<D: Device> Multigrid<D> {
             None => Ok(CoarseSolver::None),
         };
         Ok(Multigrid {
-            devices: levels.iter().map(|source| source.device.clone()).collect(),
+            devices: levels.iter().map(|source| source.device.share()).collect(),
             levels: lowered.into_iter().collect::<Result<_, _>>()?,
             coarse: coarse.map_err(SetupError::at(finer.len(), "direct solve"))?,
             rows: levels[0].a.rows(),
@@ -86,20 +86,20 @@ impl<D: Device> Multigrid<D> {
 }
 
 /// The inputs of lowering that all levels share.
-struct Assembly<'a, 'b, D: Device> {
-    levels: &'a [LevelSource<'b, D>],
+struct Assembly<'a, 'b> {
+    levels: &'a [LevelSource<'b>],
     scalings: &'a [Option<LevelScaling>],
     cycling: &'a Cycling,
     lowering: Lowering<'a>,
 }
 
-impl<D: Device> Assembly<'_, '_, D> {
+impl Assembly<'_, '_> {
     /// Moves a smoothed level to its device, in scaled variables if it has a scaling.
     fn level(
         &self,
         index: usize,
         precision: &dyn Fn(usize) -> LevelPrecision,
-    ) -> Result<Box<dyn LevelOps<D>>, SetupError> {
+    ) -> Result<CycleLevel, SetupError> {
         let at = |stage| SetupError::at(index, stage);
         let source = &self.levels[index];
         self.lowering.check_for(0.0).map_err(at("lowering"))?;
@@ -170,14 +170,14 @@ impl<D: Device> Assembly<'_, '_, D> {
 }
 
 /// The factors of an approximate inverse in scaled variables: S M S, because A becomes S⁻¹ A S⁻¹.
-fn inverse_parts<'a, D: Device>(
-    device: &D,
-    inverse: InverseSource<'a, D>,
+fn inverse_parts<'a>(
+    device: &dyn Device,
+    inverse: InverseSource<'a>,
     own: Option<&'a LevelScaling>,
     storage: Kind,
-) -> SmootherParts<'a, D> {
+) -> SmootherParts<'a> {
     let (scaling, one) = (LevelScaling::diagonal(own), Diagonal::Constant(1.0));
-    let factor = |part: Part<'a, D>, sides: [Diagonal<'a>; 2]| {
+    let factor = |part: Part<'a>, sides: [Diagonal<'a>; 2]| {
         let (factors, undo) = match own {
             None => (ScaleFactors::ONE, 1.0),
             Some(_) => lifted([device, device], part, sides, storage),
@@ -197,12 +197,12 @@ fn inverse_parts<'a, D: Device>(
 
 /// Incomplete factors in scaled variables: S⁻¹ L S and S⁻¹ U S⁻¹, because A becomes S⁻¹ A S⁻¹; and
 /// S⁻¹ W S, S V S⁻¹ for the matrices before and after them.
-fn triangular_parts<'a, D: Device>(
-    device: &D,
+fn triangular_parts<'a>(
+    device: &dyn Device,
     factors: &'a IncompleteFactors,
     own: Option<&'a LevelScaling>,
     storage: Kind,
-) -> TriangularParts<'a, D> {
+) -> TriangularParts<'a> {
     let (scaling, inverse) = (LevelScaling::diagonal(own), LevelScaling::inverse(own));
     let inverse_pivots = factors.pivots.iter().map(|pivot| pivot.recip());
     let of_lower = scaled_by(inverse, scaling);

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 
 use ziggurat_sparse::algebra::scale_symmetric;
-use ziggurat_sparse::device::{Device, HostMatrix};
+use ziggurat_sparse::device::{DeviceExt, HostMatrix};
 use ziggurat_sparse::{CsrRef, Kind, MatrixError};
 
 use super::format::{Coarsest, Formats, Lowering};
@@ -64,11 +64,11 @@ pub const COARSE_FALLBACK_SMOOTHER: Smoother =
 /// If the level is scaled, so are its vectors. Whether a matrix counts as singular does not depend
 /// on the scaling: the unscaled matrix is inverted, and the inverse is scaled. Empty rows do not
 /// make it singular.
-pub(super) fn coarse_solver<D: Device>(
-    source: &LevelSource<'_, D>,
+pub(super) fn coarse_solver(
+    source: &LevelSource<'_>,
     scaling: Option<&LevelScaling>,
     lowering: Lowering<'_>,
-) -> Result<CoarseSolver<D>, SetupError> {
+) -> Result<CoarseSolver, SetupError> {
     let coarsest = lowering.coarsest;
     let (device, shared) = (source.device, source.a.remote.is_some());
     let a = &*source.a.own.csr();
@@ -143,7 +143,7 @@ pub(super) fn coarse_solver<D: Device>(
         points: None,
         first_row: source.first_row,
     };
-    Ok(CoarseSolver::Smoothed(level(device, &parts, Kind::F64, Kind::F64)?, why))
+    Ok(CoarseSolver::Smoothed(Box::new(level(device, &parts, Kind::F64, Kind::F64)?), why))
 }
 
 /// The matrix with a diagonal entry in every empty row.

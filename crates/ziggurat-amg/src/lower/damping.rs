@@ -6,38 +6,38 @@
 //! estimate is from below, and errors of up to a third of ρ do no harm. Scaled variables change M A
 //! to a similar matrix, with the same ρ. Cost: eight products with A and M.
 
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::Kind;
+use ziggurat_sparse::device::{Device, DeviceExt, Matrix, Vector};
 use ziggurat_sparse::hash::uniform_signed;
-use ziggurat_sparse::{Reads, Store};
 
 use crate::SetupError;
-use crate::multigrid::vectors::Working;
 
 /// Steps of power iteration.
 const STEPS: usize = 8;
 
 /// An operation on three vectors.
-type OnThree<'a, V> = &'a dyn Fn([&mut V; 3]);
+type OnThree<'a> = &'a dyn Fn([&mut Vector; 3]);
 
 /// ω for a smoother of `a` that is not yet damped. `apply` multiplies its first vector by M into
 /// the third, and may overwrite the first and the second. `a` has some number of rows here, the
 /// first of which is the second number of all. Collective.
-pub(super) fn damping<D: Device, C: Working<D> + Reads<S>, S: Store>(
-    device: &D,
-    a: &D::Matrix<S>,
-    apply: OnThree<'_, D::Vector<C>>,
+pub(super) fn damping(
+    device: &dyn Device,
+    a: &Matrix,
+    working: Kind,
+    apply: OnThree<'_>,
     (rows, first_row): (usize, u64),
 ) -> Result<f64, SetupError> {
-    let start: Vec<C> = (first_row..).take(rows).map(|row| C::narrow(uniform_signed(row))).collect();
-    let mut x = device.upload(&start)?;
-    let [mut y, mut between] = [device.zeros(rows)?, device.zeros(rows)?];
+    let start: Vec<f64> = (first_row..).take(rows).map(uniform_signed).collect();
+    let mut x = device.upload_as(working, &start)?;
+    let [mut y, mut between] = [device.zeros(working, rows)?, device.zeros(working, rows)?];
     let mut radius = 0.0;
     for _ in 0..STEPS {
         let norm = device.norm(&x);
         if !(norm > 0.0 && norm.is_finite()) {
             break;
         }
-        device.spmv(C::narrow(norm.recip()), a, &x, C::zero(), &mut y);
+        device.spmv(norm.recip(), a, &x, 0.0, &mut y);
         apply([&mut y, &mut between, &mut x]);
         radius = device.norm(&x);
     }

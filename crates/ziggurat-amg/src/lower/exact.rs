@@ -5,16 +5,14 @@
 
 use std::sync::Arc;
 
-use ziggurat_sparse::device::{
-    Cpu, Device, DeviceError, HostMatrix, LoweringDevice, MatrixFormat, Remote, SparseFactors,
-};
+use ziggurat_sparse::device::{Device, DeviceError, HostMatrix, MatrixFormat, Remote, SparseFactors};
 use ziggurat_sparse::matrix::ScaleFactors;
 use ziggurat_sparse::operator::{LinearOperator, MatrixOperator};
 use ziggurat_sparse::{Csr, Kind, Store, parallel};
 
 use super::format::{FormatConstraints, Formats, host_matrix};
 use super::part::{OwnMatrix, PIECE, Part};
-use crate::hierarchy::device_matrix::{DeviceRows, on};
+use crate::hierarchy::device_matrix::{DeviceMatrix, on};
 use crate::multigrid::FormatCandidates;
 
 /// A matrix on the host for an iteration in double precision: in the format with the fewest bytes,
@@ -45,7 +43,7 @@ enum Stored {
 /// A matrix that the device of setup holds and stores itself.
 #[derive(Clone, Debug)]
 struct OnDevice {
-    held: Arc<dyn DeviceRows>,
+    held: Arc<DeviceMatrix>,
     /// The same for every other device.
     host: Arc<Csr<f64>>,
     block: usize,
@@ -53,28 +51,17 @@ struct OnDevice {
 }
 
 impl OnDevice {
-    /// The matrix as an operator; `None` if another device holds it.
-    fn operator<D: Device>(
-        &self,
-        device: &D,
-    ) -> Result<Option<Box<dyn LinearOperator<D, f64>>>, DeviceError> {
-        let Some(setup) = device.for_setup() else { return Ok(None) };
-        let Some(a) = on::<D::Setup, f64>(setup, &*self.held) else { return Ok(None) };
-        Ok(Some(match self.storage {
-            Kind::F32 => {
-                let made = setup.stored::<f64, f32>(a, SparseFactors::ONE, self.block)?;
-                Box::new(MatrixOperator::on_device(device, device.matrix_of_setup(made.matrix)))
-            }
-            _ => {
-                let made = setup.stored::<f64, f64>(a, SparseFactors::ONE, self.block)?;
-                Box::new(MatrixOperator::on_device(device, device.matrix_of_setup(made.matrix)))
-            }
-        }))
+    /// The matrix as an operator; `None` if another device holds it, or only rounded.
+    fn operator(&self, device: &dyn Device) -> Result<Option<Box<dyn LinearOperator>>, DeviceError> {
+        let Some(setup) = device.setup() else { return Ok(None) };
+        let Some(a) = on(setup, &self.held).filter(|a| a.kind() == Kind::F64) else { return Ok(None) };
+        let stored = setup.stored(a, SparseFactors::ONE, self.block, self.storage)?;
+        Ok(Some(Box::new(MatrixOperator::on_device(stored.matrix))))
     }
 
     /// The same matrix, stored on the host.
     fn on_host(&self) -> ExactMatrix {
-        ExactMatrix::of_part(Part::<Cpu>::from(&self.host), self.block, Formats::FewestBytes)
+        ExactMatrix::of_part(Part::from(&self.host), self.block, Formats::FewestBytes)
     }
 }
 
@@ -92,12 +79,12 @@ impl ExactMatrix {
     ///
     /// ```
     /// use ziggurat_amg::{ExactMatrix, Formats, Part};
-    /// use ziggurat_sparse::{Kind, device::Cpu, gallery::Problem};
+    /// use ziggurat_sparse::{Kind, gallery::Problem};
     /// let a = "poisson3d:8".parse::<Problem>()?.matrix()?.into();
-    /// assert_eq!(ExactMatrix::of_part(Part::<Cpu>::from(&a), 1, Formats::FewestBytes).storage(), Kind::F32);
+    /// assert_eq!(ExactMatrix::of_part(Part::from(&a), 1, Formats::FewestBytes).storage(), Kind::F32);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn of_part<D: Device>(part: Part<'_, D>, block: usize, formats: Formats) -> Self {
+    pub fn of_part(part: Part<'_>, block: usize, formats: Formats) -> Self {
         let a = part.own;
         let constraints = FormatConstraints { formats, block, row_by_row: false };
         if let (OwnMatrix::Grid(grid), Formats::FewestBytes) = (a, formats)
@@ -127,13 +114,13 @@ impl ExactMatrix {
 
     /// A matrix that the device of setup holds; `host` is a copy of it.
     pub(super) fn on_device(
-        held: Arc<dyn DeviceRows>,
+        held: Arc<DeviceMatrix>,
         host: Arc<Csr<f64>>,
         block: usize,
         formats: Formats,
     ) -> Self {
         if formats != Formats::FewestBytes {
-            return ExactMatrix::of_part(Part::<Cpu>::from(&host), block, formats);
+            return ExactMatrix::of_part(Part::from(&host), block, formats);
         }
         let is_exact = is_exact_in_single(host.values());
         let storage = if is_exact { Kind::F32 } else { Kind::F64 };
@@ -157,7 +144,7 @@ impl ExactMatrix {
     }
 
     /// The matrix as an operator on a device.
-    pub fn operator<D: Device>(&self, device: &D) -> Result<Box<dyn LinearOperator<D, f64>>, DeviceError> {
+    pub fn operator(&self, device: &dyn Device) -> Result<Box<dyn LinearOperator>, DeviceError> {
         Ok(match &self.stored {
             Stored::F64(matrix) => Box::new(MatrixOperator::new(device, matrix.clone())?),
             Stored::F32(matrix) => Box::new(MatrixOperator::new(device, matrix.clone())?),
@@ -177,7 +164,7 @@ impl ExactMatrix {
     /// use ziggurat_sparse::operator::LinearOperator;
     ///
     /// /// On every process alike.
-    /// fn operator<D: Device>(device: &D, a: Part<'_, D>) -> Result<Box<dyn LinearOperator<D, f64>>, DeviceError> {
+    /// fn operator(device: &dyn Device, a: Part<'_>) -> Result<Box<dyn LinearOperator>, DeviceError> {
     ///     let exact = ExactMatrix::of_part(a, 1, Formats::FewestBytes);
     ///     match a.remote {
     ///         Some(remote) => exact.operator_of_part(device, remote),
@@ -188,11 +175,11 @@ impl ExactMatrix {
     /// assert_eq!(operator(&cpu, Part::from(&a))?.shape(), (3, 3));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn operator_of_part<D: Device>(
+    pub fn operator_of_part(
         &self,
-        device: &D,
-        remote: &Remote<f64, D::Halo>,
-    ) -> Result<Box<dyn LinearOperator<D, f64>>, DeviceError> {
+        device: &dyn Device,
+        remote: &Remote<f64>,
+    ) -> Result<Box<dyn LinearOperator>, DeviceError> {
         Ok(match &self.stored {
             Stored::OnDevice(own) => own.on_host().operator_of_part(device, remote)?,
             Stored::F64(own) => Box::new(MatrixOperator::part(device, own.clone(), remote.clone())?),
@@ -238,10 +225,10 @@ mod tests {
     fn single_precision_is_used_where_it_is_exact() {
         let a = "poisson3d:8".parse::<Problem>().unwrap().matrix().unwrap();
         let mut a = Arc::new(a);
-        assert_eq!(ExactMatrix::of_part(Part::<Cpu>::from(&a), 1, Formats::FewestBytes).storage(), Kind::F32);
-        assert_eq!(ExactMatrix::of_part(Part::<Cpu>::from(&a), 1, Formats::Csr).storage(), Kind::F64);
+        assert_eq!(ExactMatrix::of_part(Part::from(&a), 1, Formats::FewestBytes).storage(), Kind::F32);
+        assert_eq!(ExactMatrix::of_part(Part::from(&a), 1, Formats::Csr).storage(), Kind::F64);
         Arc::make_mut(&mut a).values_mut()[5] = 0.1;
-        assert_eq!(ExactMatrix::of_part(Part::<Cpu>::from(&a), 1, Formats::FewestBytes).storage(), Kind::F64);
+        assert_eq!(ExactMatrix::of_part(Part::from(&a), 1, Formats::FewestBytes).storage(), Kind::F64);
     }
 
     #[test]
@@ -249,7 +236,7 @@ mod tests {
         use ziggurat_sparse::grid::{GridSystem, recognise};
         let a = "poisson3d:8".parse::<Problem>().unwrap().matrix().unwrap();
         let a = GridSystem::from_csr(a.view(), &recognise(a.view()).unwrap()).unwrap();
-        let exact = ExactMatrix::of_part(Part::<Cpu>::whole(OwnMatrix::Grid(&a)), 1, Formats::FewestBytes);
+        let exact = ExactMatrix::of_part(Part::whole(OwnMatrix::Grid(&a)), 1, Formats::FewestBytes);
         match (a.single(), &exact.stored) {
             (Some(ours), Stored::F32(HostMatrix::Dia(stored))) => {
                 assert!(Arc::ptr_eq(ours, stored));

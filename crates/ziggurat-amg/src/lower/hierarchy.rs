@@ -1,6 +1,6 @@
 //! Lowering of a [`Hierarchy`] that is held by one process.
 
-use ziggurat_sparse::device::{Cpu, Device};
+use ziggurat_sparse::device::Device;
 
 use super::exact::ExactMatrix;
 use super::format::{Formats, Lowering};
@@ -14,7 +14,7 @@ use crate::hierarchy::{Hierarchy, in_given_order};
 use crate::multigrid::{Cycling, Multigrid};
 
 /// A matrix as lowering reads it.
-fn part<D: Device>(a: &SetupMatrix) -> Part<'_, D> {
+fn part(a: &SetupMatrix) -> Part<'_> {
     match a {
         SetupMatrix::Rows(_) | SetupMatrix::Unordered(..) | SetupMatrix::OnDevice(..) => Part::from(a.csr()),
         SetupMatrix::Grid(a, ..) => Part::whole(OwnMatrix::Grid(a)),
@@ -39,18 +39,18 @@ impl Hierarchy {
         if let SetupMatrix::OnDevice(a, _) = &finest.a.a {
             return ExactMatrix::on_device(a.clone(), finest.matrix().clone(), finest.block(), formats);
         }
-        ExactMatrix::of_part::<Cpu>(part(&finest.a.a), finest.block(), formats)
+        ExactMatrix::of_part(part(&finest.a.a), finest.block(), formats)
     }
 
     /// Moves the hierarchy to a device. `precision` chooses the precision of each level, `lowering`
     /// how matrices are stored.
-    pub fn lower<D: Device>(
+    pub fn lower(
         &self,
-        device: &D,
+        device: &dyn Device,
         cycling: &Cycling,
         precision: impl Fn(usize) -> LevelPrecision,
         lowering: Lowering<'_>,
-    ) -> Result<Multigrid<D>, SetupError> {
+    ) -> Result<Multigrid, SetupError> {
         self.lower_with(&self.finest(lowering.formats), device, cycling, precision, lowering)
     }
 
@@ -73,14 +73,14 @@ impl Hierarchy {
     ///
     /// # Errors
     /// If a level has no usable diagonal, or the device runs out of memory.
-    pub fn lower_with<D: Device>(
+    pub fn lower_with(
         &self,
         finest: &ExactMatrix,
-        device: &D,
+        device: &dyn Device,
         cycling: &Cycling,
         precision: impl Fn(usize) -> LevelPrecision,
         lowering: Lowering<'_>,
-    ) -> Result<Multigrid<D>, SetupError> {
+    ) -> Result<Multigrid, SetupError> {
         let precision: &dyn Fn(usize) -> LevelPrecision = &precision; // so that the rest is compiled once
         if let Some(multigrid) = on_device::lowered(self, device, cycling, precision, lowering)? {
             return Ok(multigrid.for_caller_of(self));

@@ -13,10 +13,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use ziggurat_sparse::device::{Device, HostMatrix, Remote};
+use ziggurat_sparse::device::{Device, DeviceExt, Matrix, Remote};
 use ziggurat_sparse::grid::{GridSystem, GridTransfer};
 use ziggurat_sparse::matrix::ScaleFactors;
-use ziggurat_sparse::{Csr, CsrRef, MatrixError, Store, parallel};
+use ziggurat_sparse::{Csr, CsrRef, MatrixError, parallel, with_storage};
 
 use crate::SetupError;
 
@@ -30,19 +30,19 @@ const ROWS: usize = 2048;
 ///
 /// ```
 /// use ziggurat_amg::Part;
-/// use ziggurat_sparse::{device::Cpu, gallery::Problem};
+/// use ziggurat_sparse::gallery::Problem;
 /// let a = "poisson2d:4".parse::<Problem>()?.matrix()?.into();
-/// let whole = Part::<Cpu>::from(&a);
+/// let whole = Part::from(&a);
 /// assert!(whole.remote.is_none() && whole.own.rows() == 16);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
-pub struct Part<'a, D: Device> {
+#[derive(Clone, Copy, Debug)]
+pub struct Part<'a> {
     /// The rows that this process owns, with the columns that it owns.
     pub own: OwnMatrix<'a>,
     /// The columns that other processes own. Either every process has this, possibly without rows,
     /// or none has.
-    pub remote: Option<&'a Remote<f64, D::Halo>>,
+    pub remote: Option<&'a Remote<f64>>,
 }
 
 /// The matrix of own columns.
@@ -93,22 +93,14 @@ impl<'a> OwnMatrix<'a> {
     }
 }
 
-// Deriving would require `D: Copy`.
-impl<D: Device> Clone for Part<'_, D> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<D: Device> Copy for Part<'_, D> {}
-
-impl<'a, D: Device> From<&'a Arc<Csr<f64>>> for Part<'a, D> {
+impl<'a> From<&'a Arc<Csr<f64>>> for Part<'a> {
     /// The whole matrix.
     fn from(own: &'a Arc<Csr<f64>>) -> Self {
         Part { own: OwnMatrix::Rows(own), remote: None }
     }
 }
 
-impl<'a, D: Device> Part<'a, D> {
+impl<'a> Part<'a> {
     /// A whole matrix.
     pub(crate) fn whole(own: OwnMatrix<'a>) -> Self {
         Part { own, remote: None }
@@ -126,23 +118,31 @@ impl<'a, D: Device> Part<'a, D> {
 
     /// Moves a part to a device; `own` is its own matrix in the form to be stored. Also returns the
     /// bytes of the remote part. Columns belong to vectors of the device `columns`.
-    pub(crate) fn upload<S: Store>(
+    pub(crate) fn upload(
         &self,
-        device: &D,
-        columns: &D,
+        device: &dyn Device,
+        columns: &dyn Device,
         factors: ScaleFactors<'_>,
-        own: HostMatrix<S>,
-    ) -> Result<(D::Matrix<S>, usize), SetupError> {
-        let Some(remote) = self.remote else { return Ok((device.upload_matrix(own)?, 0)) };
-        let matrix = RemoteFactors::new(columns, remote, factors).view().apply::<S>(remote.matrix.view());
-        let remote = Remote { rows: remote.rows.clone(), matrix, halo: remote.halo.clone() };
-        let bytes = remote.bytes();
-        Ok((device.upload_part(own, remote)?, bytes))
+        own: Matrix,
+    ) -> Result<(Matrix, usize), SetupError> {
+        let Some(remote) = self.remote else { return Ok((device.take_matrix(own)?, 0)) };
+        let factors = RemoteFactors::new(columns, remote, factors);
+        with_storage!(own.kind(), |S| {
+            let matrix = factors.view().apply::<S>(remote.matrix.view());
+            let remote = Remote { rows: remote.rows.clone(), matrix, halo: remote.halo.clone() };
+            let bytes = remote.bytes();
+            Ok((device.upload_part::<S>(own.into_memory(), remote)?, bytes))
+        })
     }
 
     /// The largest absolute entry, multiplied by its factors, over all processes that share a
     /// device.
-    pub(crate) fn largest(&self, device: &D, columns: &D, factors: ScaleFactors<'_>) -> f64 {
+    pub(crate) fn largest(
+        &self,
+        device: &dyn Device,
+        columns: &dyn Device,
+        factors: ScaleFactors<'_>,
+    ) -> f64 {
         let own = match self.own {
             OwnMatrix::Rows(a) => largest(a.view(), factors),
             OwnMatrix::Grid(a) => a.largest(factors),
@@ -205,7 +205,7 @@ struct RemoteFactors {
 
 impl RemoteFactors {
     /// Every process that shares the vectors of `columns` calls it.
-    fn new<D: Device>(columns: &D, remote: &Remote<f64, D::Halo>, factors: ScaleFactors<'_>) -> Self {
+    fn new(columns: &dyn Device, remote: &Remote<f64>, factors: ScaleFactors<'_>) -> Self {
         let of_rows = |left: &[f64]| remote.rows.iter().map(|&row| left[row as usize]).collect();
         RemoteFactors {
             left: factors.left.map(of_rows),

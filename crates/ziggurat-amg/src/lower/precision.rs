@@ -22,9 +22,11 @@ pub struct LevelPrecision {
 
 impl LevelPrecision {
     /// The same on a device; single precision replaces double if the device does not compute in
-    /// double.
-    pub(crate) fn on(self, device: &impl Device) -> Self {
-        if device.computes_in(Kind::F64) { self } else { self.without_f64() }
+    /// double, and 16 bits where they are to compute.
+    pub(crate) fn on(self, device: &dyn Device) -> Self {
+        let asked = if device.computes_in(Kind::F64) { self } else { self.without_f64() };
+        let working = if asked.working == Kind::F64 { Kind::F64 } else { Kind::F32 };
+        LevelPrecision { working, ..asked }
     }
 
     /// The same with single precision instead of double.

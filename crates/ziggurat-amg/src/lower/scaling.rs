@@ -25,7 +25,7 @@ use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 use ziggurat_sparse::algebra::scaled;
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::{Device, DeviceExt};
 use ziggurat_sparse::matrix::ScaleFactors;
 use ziggurat_sparse::parallel::{self, PIECE};
 use ziggurat_sparse::{Csr, Kind, MatrixError};
@@ -59,8 +59,8 @@ impl LevelScaling {
     /// first `smoothed` levels have one; the coarsest is in double precision if it is solved. All
     /// levels below one in reduced precision are scaled, because their right-hand sides come from
     /// a vector in that precision.
-    pub(crate) fn of_levels<D: Device>(
-        levels: &[LevelSource<'_, D>],
+    pub(crate) fn of_levels(
+        levels: &[LevelSource<'_>],
         smoothed: usize,
         storage: &dyn Fn(usize) -> Kind,
     ) -> Vec<Option<LevelScaling>> {
@@ -72,7 +72,7 @@ impl LevelScaling {
             return vec![None; levels.len()];
         }
         let mut narrow = Kind::F64;
-        let of_level = |(index, source): (usize, &LevelSource<'_, D>)| {
+        let of_level = |(index, source): (usize, &LevelSource<'_>)| {
             // The coarsest level is solved in double precision.
             if index < smoothed && storage(index) != Kind::F64 {
                 narrow = storage(index);
@@ -84,7 +84,7 @@ impl LevelScaling {
 
     /// The scaling of a square matrix to be stored as `storage`; `None` if that has the range of
     /// double precision.
-    pub(super) fn of<D: Device>(device: &D, part: Part<'_, D>, storage: Kind) -> Option<LevelScaling> {
+    pub(super) fn of(device: &dyn Device, part: Part<'_>, storage: Kind) -> Option<LevelScaling> {
         if storage == Kind::F64 {
             return None;
         }
@@ -163,7 +163,7 @@ impl LevelScaling {
 
     /// S⁻¹, as the processes of the finer level `device` see it. Some of them may have no rows of
     /// this level. Collective.
-    pub(super) fn inverse_from<'a, D: Device>(device: &D, this: Option<&'a LevelScaling>) -> Diagonal<'a> {
+    pub(super) fn inverse_from<'a>(device: &dyn Device, this: Option<&'a LevelScaling>) -> Diagonal<'a> {
         let (own, inverses): (&[f64], &[f64]) = match this {
             None => return Diagonal::Constant(1.0),
             Some(LevelScaling::Constant { rows: 0, .. }) => (&[], &[]),
@@ -190,7 +190,7 @@ impl LevelScaling {
 }
 
 /// The number that all elements equal, on all processes that share a device. Collective.
-fn constant<D: Device>(device: &D, factors: &[f64]) -> Option<f64> {
+fn constant(device: &dyn Device, factors: &[f64]) -> Option<f64> {
     let largest = device.largest_of_all(factors.first().copied().unwrap_or(0.0));
     let differs = device.any(parallel::first_position(factors, |&factor| factor != largest).is_some());
     (largest > 0.0 && !differs).then_some(largest)
@@ -223,8 +223,8 @@ pub(super) fn scaled_by<'a>(left: Diagonal<'a>, right: Diagonal<'a>) -> ScaleFac
 
 /// Whether all diagonals are far from the limits of single precision; then so are all numbers that
 /// a cycle computes from them.
-fn are_usual<D: Device>(levels: &[LevelSource<'_, D>]) -> bool {
-    let is_unusual = |source: &LevelSource<'_, D>| {
+fn are_usual(levels: &[LevelSource<'_>]) -> bool {
+    let is_unusual = |source: &LevelSource<'_>| {
         let sizes = source.a.own.diagonal_sizes();
         parallel::first_position(&sizes, |size| !USUAL.contains(size)).is_some()
     };
@@ -269,9 +269,9 @@ pub(crate) fn scaled_matrix(a: &Csr<f64>, scaling: &LevelScaling) -> Result<Csr<
 /// The factors of a transfer in scaled variables, L T M, with a power of two that moves its largest
 /// entry close to the limit of the range, and the number that a product must be multiplied by to
 /// undo that power. The devices are the level's and the one whose vectors the columns belong to.
-pub(super) fn lifted<'a, D: Device>(
-    [device, columns]: [&D; 2],
-    t: Part<'_, D>,
+pub(super) fn lifted<'a>(
+    [device, columns]: [&dyn Device; 2],
+    t: Part<'_>,
     [left, right]: [Diagonal<'a>; 2],
     storage: Kind,
 ) -> (ScaleFactors<'a>, f64) {

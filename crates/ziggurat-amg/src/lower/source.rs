@@ -13,13 +13,13 @@ use crate::smoother::{Smoother, SmootherData};
 
 /// One level of a hierarchy, as lowering reads it. Every process has the same number of levels;
 /// some may be empty.
-#[derive(Debug)]
-pub struct LevelSource<'a, D: Device> {
+#[derive(Clone, Copy, Debug)]
+pub struct LevelSource<'a> {
     /// Where this level's vectors live. The level's operations run there, the transfer to the next
     /// level included.
-    pub device: &'a D,
+    pub device: &'a dyn Device,
     /// The level's matrix.
-    pub a: Part<'a, D>,
+    pub a: Part<'a>,
     /// The size of its blocks; 1 for a scalar matrix.
     pub block: usize,
     /// The same matrix as the outer iteration stores it, if there is one.
@@ -33,41 +33,27 @@ pub struct LevelSource<'a, D: Device> {
     /// [`COARSE_FALLBACK_SMOOTHER`](crate::COARSE_FALLBACK_SMOOTHER).
     pub smoother: Option<&'a SmootherData>,
     /// The factors of an approximate inverse, if it is the smoother of a level with remote columns.
-    pub inverse: Option<InverseSource<'a, D>>,
+    pub inverse: Option<InverseSource<'a>>,
     /// The number of the first own row among the rows of all processes.
     pub first_row: u64,
     /// Restriction and prolongation to the next level; `None` on the coarsest. Columns of the
     /// prolongation belong to vectors of the next level's device, all other columns to vectors of
     /// this level's device.
-    pub transfer: Option<(Part<'a, D>, Part<'a, D>)>,
+    pub transfer: Option<(Part<'a>, Part<'a>)>,
 }
 
 /// An approximate inverse whose factors are distributed: x ← x + ω F₂ F₁ (b − A x).
-#[derive(Debug)]
-pub struct InverseSource<'a, D: Device> {
+#[derive(Clone, Copy, Debug)]
+pub struct InverseSource<'a> {
     /// F₁
-    pub first: Part<'a, D>,
+    pub first: Part<'a>,
     /// F₂, if there are two factors.
-    pub second: Option<Part<'a, D>>,
+    pub second: Option<Part<'a>>,
     /// ω, if it is given.
     pub omega: Option<f64>,
 }
 
-// Deriving would require `D: Copy`.
-impl<D: Device> Clone for InverseSource<'_, D> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<D: Device> Copy for InverseSource<'_, D> {}
-impl<D: Device> Clone for LevelSource<'_, D> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<D: Device> Copy for LevelSource<'_, D> {}
-
-impl<'a, D: Device> LevelSource<'a, D> {
+impl<'a> LevelSource<'a> {
     /// Checks that the parts fit together.
     pub(super) fn check(&self) -> Result<(), SetupError> {
         let transfer = self.transfer.iter().flat_map(|(r, p)| [r, p]);

@@ -8,7 +8,7 @@ use crate::halo::Whole;
 use crate::smoother::{ChebyshevBase, FsaiParameters, IlutParameters, Smoother, SpaiParameters};
 use crate::{Cycle, Cycling, LevelFormat, LevelSmoothing, Multigrid, SetupError};
 use ziggurat_sparse::algebra::{transpose, triple_product};
-use ziggurat_sparse::device::{Cpu, Device, Reference};
+use ziggurat_sparse::device::{Cpu, Device, DeviceExt, Reference};
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::hash::uniform_signed;
 use ziggurat_sparse::operator::LinearOperator;
@@ -47,7 +47,7 @@ fn levels(mut n: usize) -> Levels {
 }
 
 impl Levels {
-    fn sources<'a, D: Device>(&'a self, device: &'a D) -> Vec<LevelSource<'a, D>> {
+    fn sources<'a>(&'a self, device: &'a dyn Device) -> Vec<LevelSource<'a>> {
         let transfer = |k: usize| self.r.get(k).map(|r| (r.into(), (&self.p[k]).into()));
         self.a
             .iter()
@@ -67,12 +67,12 @@ impl Levels {
             .collect()
     }
 
-    fn multigrid<D: Device>(
+    fn multigrid(
         &self,
-        device: &D,
+        device: &dyn Device,
         cycling: &Cycling,
         precision: impl Fn(usize) -> LevelPrecision,
-    ) -> Result<Multigrid<D>, SetupError> {
+    ) -> Result<Multigrid, SetupError> {
         Multigrid::new(&self.sources(device), cycling, precision, Lowering::default())
     }
 }
@@ -81,11 +81,15 @@ fn vector(n: usize, seed: u64) -> Vec<f64> {
     (0..n as u64).map(|i| uniform_signed(i + seed * 1_000_003)).collect()
 }
 
-fn apply<D: Device<Vector<f64> = Vec<f64>>>(device: &D, m: &Multigrid<D>, x: &Vec<f64>) -> Vec<f64> {
-    let mut work = LinearOperator::<D, f64>::workspace(m, device).unwrap();
-    let mut y = vec![f64::NAN; x.len()];
-    LinearOperator::<D, f64>::apply(m, device, x, &mut y, &mut work);
-    y
+fn apply(device: &dyn Device, m: &Multigrid, x: &[f64]) -> Vec<f64> {
+    let mut y = device.adopt(vec![f64::NAN; x.len()]).unwrap();
+    let mut work = m.workspace(device, Kind::F64).unwrap();
+    m.apply(device, &device.upload(x).unwrap(), &mut y, &mut work);
+    device.to_host(y).unwrap()
+}
+
+fn dot(x: &[f64], y: &[f64]) -> f64 {
+    x.iter().zip(y).map(|(x, y)| x * y).sum()
 }
 
 const FSAI: FsaiParameters = FsaiParameters { steps: 2, columns_per_step: 1, tolerance: 0.0 };
@@ -127,7 +131,6 @@ fn v_and_w_cycles_are_symmetric_and_positive() {
                 let m = levels.multigrid(&Cpu::new(), &cycling, full).unwrap();
                 let (x, y) = (vector(1024, 1), vector(1024, 2));
                 let (mx, my) = (apply(&Cpu::new(), &m, &x), apply(&Cpu::new(), &m, &y));
-                let dot = |a: &Vec<f64>, b: &Vec<f64>| Cpu::new().dot(a, b);
                 let (left, right) = (dot(&y, &mx), dot(&x, &my));
                 let scale = (dot(&x, &mx) * dot(&y, &my)).sqrt();
                 assert!(
@@ -141,15 +144,18 @@ fn v_and_w_cycles_are_symmetric_and_positive() {
 }
 
 /// Residual reduction per cycle of x ← x + M(b − A x), over ten cycles after the first five.
-fn convergence_factor(levels: &Levels, m: &Multigrid<Cpu>) -> f64 {
-    let (cpu, a) = (Cpu::new(), levels.a[0].clone().into());
-    let (b, mut x) = (vec![0.0; 1024], vector(1024, 3));
-    let mut r = vec![0.0; 1024];
+fn convergence_factor(levels: &Levels, m: &Multigrid) -> f64 {
+    let cpu = Cpu::new();
+    let a = cpu.upload_matrix(levels.a[0].clone()).unwrap();
+    let (b, mut x) = (cpu.adopt(vec![0.0; 1024]).unwrap(), cpu.adopt(vector(1024, 3)).unwrap());
+    let [mut r, mut z] = [(); 2].map(|()| cpu.zeros(Kind::F64, 1024).unwrap());
+    let mut work = m.workspace(&cpu, Kind::F64).unwrap();
     let mut norms = vec![];
     for _ in 0..15 {
         cpu.residual(&a, &x, &b, &mut r);
         norms.push(cpu.norm(&r));
-        cpu.axpby(1.0, &apply(&cpu, m, &r), 1.0, &mut x);
+        m.apply(&cpu, &r, &mut z, &mut work);
+        cpu.axpby(1.0, &z, 1.0, &mut x);
     }
     (norms[14] / norms[4]).powf(0.1)
 }
@@ -247,7 +253,7 @@ fn without_coarse_levels_the_smoother_is_the_preconditioner() {
     let (one, other) = (alone(Smoother::GaussSeidel { block: 4096 }, full), vector(1024, 10));
     let cycling = Cycling { smoother: Smoother::GaussSeidel { block: 4096 }, ..Cycling::default() };
     let multigrid = Multigrid::new(&[finest], &cycling, full, lowering).unwrap();
-    let (left, right) = (cpu.dot(&one, &other), cpu.dot(&b, &apply(&cpu, &multigrid, &other)));
+    let (left, right) = (dot(&one, &other), dot(&b, &apply(&cpu, &multigrid, &other)));
     assert!((left - right).abs() < 1e-12 * left.abs().max(1.0), "{left} {right}");
     let narrow: fn(usize) -> LevelPrecision = |_| LevelPrecision { working: Kind::F32, storage: Kind::F16 };
     let smoother = Smoother::Fsai { parameters: FSAI, omega: Some(1.0) };
@@ -338,10 +344,10 @@ fn levels_of_different_precision_form_one_cycle() {
         assert!((found - expected).abs() < 0.01, "{found}, in double precision {expected}");
         // The caller may also be in single precision.
         let x: Vec<f32> = vector(1024, 5).iter().map(|&x| x as f32).collect();
-        let mut work = LinearOperator::<Cpu, f32>::workspace(&multigrid, &Cpu::new()).unwrap();
-        let mut y = vec![f32::NAN; 1024];
-        multigrid.apply(&Cpu::new(), &x, &mut y, &mut work);
-        let wide = apply(&Cpu::new(), &exact, &x.iter().map(|&x| f64::from(x)).collect());
+        let wide: Vec<f64> = x.iter().map(|&x| f64::from(x)).collect();
+        let (cpu, mut y) = (Cpu::new(), vec![f32::NAN; 1024].into());
+        multigrid.apply(&cpu, &x.into(), &mut y, &mut multigrid.workspace(&cpu, Kind::F32).unwrap());
+        let (y, wide) = (cpu.to_host::<f32>(y).unwrap(), apply(&cpu, &exact, &wide));
         let worst = y.iter().zip(&wide).map(|(a, b)| (f64::from(*a) - b).abs()).fold(0.0, f64::max);
         assert!(worst < 1e-3, "{worst}");
     }
@@ -435,7 +441,7 @@ fn errors_name_the_level() {
         error.to_string(),
         "level 1, smoother: row 0: the diagonal entry is 0, but it must be finite and nonzero"
     );
-    assert!(Multigrid::<Cpu>::new(&[], &Cycling::default(), full, Lowering::default()).is_err());
+    assert!(Multigrid::new(&[], &Cycling::default(), full, Lowering::default()).is_err());
 }
 
 /// Without a bound on the visits this takes 2⁴⁸ visits of the coarsest level.

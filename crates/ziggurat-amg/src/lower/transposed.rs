@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::algebra::transpose;
-use ziggurat_sparse::device::{Cpu, Device};
+use ziggurat_sparse::device::Device;
 
 use super::exact::ExactMatrix;
 use super::format::{Coarsest, Formats, Lowering};
@@ -34,18 +34,19 @@ impl Hierarchy {
     ///
     /// ```
     /// use ziggurat_amg::{Cycling, Hierarchy, HierarchyConfig, LevelPrecision, Lowering};
-    /// use ziggurat_sparse::{device::Cpu, gallery::Problem, operator::LinearOperator};
+    /// use ziggurat_sparse::device::{Cpu, DeviceExt};
+    /// use ziggurat_sparse::{Kind, gallery::Problem, operator::LinearOperator};
     /// let a = "convection3d:8".parse::<Problem>()?.matrix()?;
     /// let hierarchy = Hierarchy::build(a, &HierarchyConfig { coarse_rows: 50, ..HierarchyConfig::default() })?;
     /// let (cpu, cycling, f64) = (Cpu::new(), Cycling::default(), |_| LevelPrecision::default());
     /// let cycle = hierarchy.lower(&cpu, &cycling, f64, Lowering::default())?;
     /// let transposed = hierarchy.lower_transposed(&cpu, &cycling, f64, Lowering::default())?;
-    /// let entry = |cycle: &ziggurat_amg::Multigrid<Cpu>, row: usize, column: usize| {
-    ///     let (mut unit, mut image) = (vec![0.0; 512], vec![0.0; 512]);
+    /// let entry = |cycle: &ziggurat_amg::Multigrid, row: usize, column: usize| {
+    ///     let mut unit = vec![0.0; 512];
     ///     unit[column] = 1.0;
-    ///     let mut work = LinearOperator::<Cpu, f64>::workspace(cycle, &cpu)?;
-    ///     cycle.apply(&cpu, &unit, &mut image, &mut work);
-    ///     Ok::<f64, Box<dyn std::error::Error>>(image[row])
+    ///     let (unit, mut image) = (cpu.adopt(unit)?, cpu.adopt(vec![0.0; 512])?);
+    ///     cycle.apply(&cpu, &unit, &mut image, &mut cycle.workspace(&cpu, Kind::F64)?);
+    ///     Ok::<f64, Box<dyn std::error::Error>>(cpu.to_host(image)?[row])
     /// };
     /// assert!((entry(&cycle, 3, 77)? - entry(&transposed, 77, 3)?).abs() < 1e-14);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -53,13 +54,13 @@ impl Hierarchy {
     ///
     /// # Errors
     /// As [`Hierarchy::lower`].
-    pub fn lower_transposed<D: Device>(
+    pub fn lower_transposed(
         &self,
-        device: &D,
+        device: &dyn Device,
         cycling: &Cycling,
         precision: impl Fn(usize) -> LevelPrecision,
         lowering: Lowering<'_>,
-    ) -> Result<Multigrid<D>, SetupError> {
+    ) -> Result<Multigrid, SetupError> {
         let (a, finest) = self.finest_transposed(lowering.formats)?;
         self.lower_transposed_with((&a, &finest), device, cycling, precision, lowering)
     }
@@ -83,7 +84,7 @@ impl Hierarchy {
         self.fetch()?;
         let finest = &self.levels()[0];
         let a = transposed(finest.matrix());
-        let stored = ExactMatrix::of_part(Part::<Cpu>::from(&a), finest.block(), formats);
+        let stored = ExactMatrix::of_part(Part::from(&a), finest.block(), formats);
         Ok((a, stored))
     }
 
@@ -105,14 +106,14 @@ impl Hierarchy {
     ///
     /// # Errors
     /// As [`Hierarchy::lower`].
-    pub fn lower_transposed_with<D: Device>(
+    pub fn lower_transposed_with(
         &self,
         finest: (&Arc<Csr<f64>>, &ExactMatrix),
-        device: &D,
+        device: &dyn Device,
         cycling: &Cycling,
         precision: impl Fn(usize) -> LevelPrecision,
         lowering: Lowering<'_>,
-    ) -> Result<Multigrid<D>, SetupError> {
+    ) -> Result<Multigrid, SetupError> {
         self.fetch()?;
         let exchanged = cycling.exchanged();
         let below = self.levels()[1..].iter().map(|level| transposed(level.matrix()));
@@ -167,6 +168,7 @@ fn transposed(a: &Csr<f64>) -> Arc<Csr<f64>> {
 #[cfg(test)]
 mod tests {
     use ziggurat_sparse::Kind;
+    use ziggurat_sparse::device::{Cpu, DeviceExt};
     use ziggurat_sparse::gallery::Problem;
     use ziggurat_sparse::hash::uniform_signed;
     use ziggurat_sparse::operator::LinearOperator;
@@ -189,11 +191,10 @@ mod tests {
         let cycle = hierarchy.lower(&cpu, cycling, |_| precision, Lowering::default()).unwrap();
         let transposed =
             hierarchy.lower_transposed(&cpu, cycling, |_| precision, Lowering::default()).unwrap();
-        let apply = |cycle: &Multigrid<Cpu>, x: &Vec<f64>| {
-            let mut y = vec![0.0; x.len()];
-            let mut work = LinearOperator::<Cpu, f64>::workspace(cycle, &cpu).unwrap();
-            cycle.apply(&cpu, x, &mut y, &mut work);
-            y
+        let apply = |cycle: &Multigrid, x: &[f64]| {
+            let (x, mut y) = (cpu.upload(x).unwrap(), cpu.upload(x).unwrap());
+            cycle.apply(&cpu, &x, &mut y, &mut cycle.workspace(&cpu, Kind::F64).unwrap());
+            cpu.to_host::<f64>(y).unwrap()
         };
         let vector = |seed: u64| (0..1000).map(|i| uniform_signed(1000 * seed + i)).collect::<Vec<f64>>();
         let (x, y) = (vector(1), vector(2));

@@ -13,13 +13,12 @@
 //! visit differs from its first, and K is not even linear: both need a flexible Krylov method.
 
 use ziggurat_sparse::choice;
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::{Device, Vector};
 use ziggurat_sparse::trace;
 
 use super::coarse::CoarseScratch;
-use super::level::{LevelOps, Scratch};
+use super::level::{CycleLevel, Scratch};
 use super::operation::{Operation, Sweeps, coarsest_span};
-use super::vectors::{Work, WorkMut, WorkRef, Working, axpby};
 use super::workspace::{AgainWork, Below, Clock, LevelWork};
 use super::{LevelSmoothing, Multigrid};
 
@@ -99,76 +98,69 @@ impl Cycle {
 }
 
 /// A level during one visit, with its scratch vectors and the clock.
-struct Visit<'a, D: Device> {
+struct Visit<'a> {
     index: usize,
-    level: &'a dyn LevelOps<D>,
-    device: &'a D,
-    scratch: &'a mut Scratch<D>,
+    level: &'a CycleLevel,
+    device: &'a dyn Device,
+    scratch: &'a mut Scratch,
     clock: &'a Clock,
 }
 
-impl<D: Device> Visit<'_, D> {
-    fn smooth(&mut self, b: WorkRef<'_, D>, x: WorkMut<'_, D>, sweeps: Sweeps) {
+impl Visit<'_> {
+    fn smooth(&mut self, b: &Vector, x: &mut Vector, sweeps: Sweeps) {
         let operation = Operation::Smooth(sweeps);
         self.run(operation, |level, device, scratch| level.smooth(device, b, x, scratch, sweeps));
     }
 
-    fn restrict(&mut self, b: WorkRef<'_, D>, x: WorkRef<'_, D>, coarse: WorkMut<'_, D>) {
+    fn restrict(&mut self, b: &Vector, x: &Vector, coarse: &mut Vector) {
         let operation = Operation::Restrict;
         self.run(operation, |level, device, scratch| level.restrict(device, b, x, scratch, coarse));
     }
 
-    fn prolong(&mut self, coarse: WorkRef<'_, D>, x: WorkMut<'_, D>) {
+    fn prolong(&mut self, coarse: &Vector, x: &mut Vector) {
         let operation = Operation::Prolong;
         self.run(operation, |level, device, scratch| level.prolong(device, coarse, scratch, x));
     }
 
     /// Runs an operation, timed and traced.
-    fn run(&mut self, operation: Operation, work: impl FnOnce(&dyn LevelOps<D>, &D, &mut Scratch<D>)) {
+    fn run(&mut self, operation: Operation, work: impl FnOnce(&CycleLevel, &dyn Device, &mut Scratch)) {
         let Visit { index, level, device, scratch, clock } = self;
-        let span = || operation.span(*index, level.rows(), level.bytes(operation));
-        trace::in_span(*device, span, || clock.time(*index, *device, || work(*level, device, scratch)));
+        let span = || operation.span(*index, level.rows, level.bytes(operation));
+        trace::in_span(*device, span, || clock.time(*index, *device, || work(level, *device, scratch)));
     }
 }
 
-impl<D: Device> Multigrid<D> {
+impl Multigrid {
     /// x ← cycle(b) on level `index`, from a zero guess.
-    pub(super) fn visit(
-        &self,
-        index: usize,
-        cycle: Cycle,
-        b: WorkRef<'_, D>,
-        mut x: WorkMut<'_, D>,
-        work: Below<'_, D>,
-    ) {
+    pub(super) fn visit(&self, index: usize, cycle: Cycle, b: &Vector, x: &mut Vector, work: Below<'_>) {
         let Below { levels, coarse, clock } = work;
         let Some((own, levels)) = levels.split_first_mut() else {
             return self.solve_coarsest(b, x, coarse, clock);
         };
         let LevelWork { scratch, coarse_b, coarse_x, again } = own;
-        let (level, device) = (&*self.levels[index], &self.devices[index]);
+        let (level, device) = (&self.levels[index], &*self.devices[index]);
         let below = Below { levels, coarse, clock };
         let mut here = Visit { index, level, device, scratch, clock };
 
         if !level.has_next() {
             return self.smooth_alone(&mut here, b, x);
         }
-        here.smooth(b, x.reborrow(), self.pre_smoothing(index));
-        here.restrict(b, x.view(), coarse_b.view_mut());
+        here.smooth(b, x, self.pre_smoothing(index));
+        here.restrict(b, x, coarse_b);
         self.correct(index + 1, cycle, coarse_b, coarse_x, again.as_mut(), below);
-        here.prolong(coarse_x.view(), x.reborrow());
+        here.prolong(coarse_x, x);
         here.smooth(b, x, self.post_smoothing(index));
     }
 
     /// x ← the sweeps of a cycle without a coarse-grid correction. Without one, post-smoothing
     /// serves only to make the operator symmetric, so smoothers that repeat pre-smoothing omit it.
-    fn smooth_alone(&self, here: &mut Visit<'_, D>, b: WorkRef<'_, D>, mut x: WorkMut<'_, D>) {
+    fn smooth_alone(&self, here: &mut Visit<'_>, b: &Vector, x: &mut Vector) {
         let LevelSmoothing { pre_sweeps, post_sweeps, smoother } = self.cycling.on_level(here.index);
         if !smoother.reverses() {
             let count = if pre_sweeps > 0 { pre_sweeps } else { post_sweeps };
             return here.smooth(b, x, Sweeps { count, from_zero: true, post: false });
         }
-        here.smooth(b, x.reborrow(), self.pre_smoothing(here.index));
+        here.smooth(b, x, self.pre_smoothing(here.index));
         here.smooth(b, x, self.post_smoothing(here.index));
     }
 
@@ -177,10 +169,10 @@ impl<D: Device> Multigrid<D> {
         &self,
         index: usize,
         cycle: Cycle,
-        b: &mut Work<D>,
-        x: &mut Work<D>,
-        again: Option<&mut AgainWork<D>>,
-        mut below: Below<'_, D>,
+        b: &mut Vector,
+        x: &mut Vector,
+        again: Option<&mut AgainWork>,
+        mut below: Below<'_>,
     ) {
         match (cycle, again) {
             (Cycle::K | Cycle::KGcr, Some(work)) => self.krylov_visit(index, cycle, b, x, work, below),
@@ -188,40 +180,34 @@ impl<D: Device> Multigrid<D> {
                 // x = x₁ + cycle(b − A x₁): the second visit corrects the remaining error.
                 let second = if cycle == Cycle::F { Cycle::V } else { cycle };
                 let device = &self.devices[index];
-                self.visit(index, cycle, b.view(), x.view_mut(), below.reborrow());
-                self.multiply(index, x.view(), work.image.view_mut());
-                axpby(device, -1.0, work.image.view(), 1.0, b.view_mut());
-                self.visit(index, second, b.view(), work.direction.view_mut(), below);
-                axpby(device, 1.0, work.direction.view(), 1.0, x.view_mut());
+                self.visit(index, cycle, b, x, below.reborrow());
+                self.multiply(index, x, &mut work.image);
+                device.axpby(-1.0, &work.image, 1.0, b);
+                self.visit(index, second, b, &mut work.direction, below);
+                device.axpby(1.0, &work.direction, 1.0, x);
             }
-            _ => self.visit(index, cycle, b.view(), x.view_mut(), below),
+            _ => self.visit(index, cycle, b, x, below),
         }
     }
 
     /// x ← A⁺ b on the coarsest level.
-    fn solve_coarsest(
-        &self,
-        b: WorkRef<'_, D>,
-        x: WorkMut<'_, D>,
-        scratch: &mut CoarseScratch<D>,
-        clock: &Clock,
-    ) {
+    fn solve_coarsest(&self, b: &Vector, x: &mut Vector, scratch: &mut CoarseScratch, clock: &Clock) {
         let index = self.levels.len();
-        let Some(device) = self.devices.get(index) else { return };
+        let Some(device) = self.devices.get(index).map(|device| &**device) else { return };
         let span = || coarsest_span(index, self.coarse_rows, self.coarse.stored().bytes());
         let solve = || {
             // Only a device that has lost its memory can fail here; its next `finish` returns the
             // error.
-            let _ = self.coarse.solve(device, f64::get(b), f64::get_mut(x), scratch);
+            let _ = self.coarse.solve(device, b, x, scratch);
         };
         trace::in_span(device, span, || clock.time(index, device, solve));
     }
 
     /// y ← A x on level `index`.
-    pub(super) fn multiply(&self, index: usize, x: WorkRef<'_, D>, y: WorkMut<'_, D>) {
-        let (level, device) = (&*self.levels[index], &self.devices[index]);
+    pub(super) fn multiply(&self, index: usize, x: &Vector, y: &mut Vector) {
+        let (level, device) = (&self.levels[index], &*self.devices[index]);
         let operation = Operation::Multiply;
-        let span = || operation.span(index, level.rows(), level.bytes(operation));
+        let span = || operation.span(index, level.rows, level.bytes(operation));
         trace::in_span(device, span, || level.apply(device, x, y));
     }
 

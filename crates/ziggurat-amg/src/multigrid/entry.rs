@@ -11,9 +11,8 @@
 //! which is rare because single precision has a wide range. Cycles are homogeneous, so a power of
 //! two changes nothing else. Cost: one pass over the vectors in each direction.
 
-use ziggurat_sparse::device::{Device, DeviceError};
+use ziggurat_sparse::device::{Device, DeviceError, DeviceExt, Vector};
 
-use super::vectors::{WorkMut, WorkRef};
 use crate::power_of_two;
 
 /// The largest element may differ from one by this factor; single precision has a further 2⁶⁶ on
@@ -21,14 +20,14 @@ use crate::power_of_two;
 const COMFORT: f64 = (1u64 << 60) as f64;
 
 /// The scaling of the finest level, on the device.
-pub(crate) struct Entry<D: Device> {
+pub(crate) struct Entry {
     /// S⁻¹ over its mean; `None` if all elements are equal.
-    inverses: Option<D::Vector<f32>>,
+    inverses: Option<Vector>,
     /// The geometric mean of S⁻¹: a power of two.
     mean: f64,
 }
 
-impl<D: Device> Entry<D> {
+impl Entry {
     /// For a scaling whose inverse is the same for all rows. With 1, vectors only change their
     /// precision.
     pub(crate) fn constant(inverse: f64) -> Self {
@@ -36,7 +35,7 @@ impl<D: Device> Entry<D> {
     }
 
     /// `inverses` is the diagonal of S⁻¹. Collective.
-    pub(crate) fn new(device: &D, inverses: &[f64]) -> Result<Self, DeviceError> {
+    pub(crate) fn new(device: &dyn Device, inverses: &[f64]) -> Result<Self, DeviceError> {
         let mean = power_of_two::mean(device, inverses);
         let mut others = [inverses.iter().filter(|&&inverse| inverse != mean).count() as i64];
         device.sum_of_all(&mut others);
@@ -50,47 +49,35 @@ impl<D: Device> Entry<D> {
 
     /// For a scaling that is on the device already: S⁻¹ over a power of two close to its mean, and
     /// that power.
-    pub(crate) fn of_device(relative: D::Vector<f32>, mean: f64) -> Self {
+    pub(crate) fn of_device(relative: Vector, mean: f64) -> Self {
         Entry { inverses: Some(relative), mean }
     }
 
     /// Writes b'; returns σ.
-    pub(crate) fn enter(&self, device: &D, b: WorkRef<'_, D>, mut into: WorkMut<'_, D>) -> f64 {
+    pub(crate) fn enter(&self, device: &dyn Device, b: &Vector, into: &mut Vector) -> f64 {
         let sigma = self.mean.recip();
-        let largest = self.scale(device, 1.0, b, into.reborrow());
+        let largest = self.scale(device, 1.0, b, into);
         if (COMFORT.recip()..=COMFORT).contains(&largest) {
             return sigma;
         }
         // Measured before the cast, which may overflow or underflow. For zeros the power is one.
-        let largest = match b {
-            WorkRef::F64(b) => device.norm_max(b),
-            WorkRef::F32(b) => device.norm_max(b),
-        };
+        let largest = device.norm_max(b);
         let again = power_of_two::nearest(largest.recip());
         self.scale(device, again, b, into);
         sigma * again
     }
 
     /// Reads x' and writes x.
-    pub(crate) fn leave(&self, device: &D, sigma: f64, from: WorkRef<'_, D>, x: WorkMut<'_, D>) {
+    pub(crate) fn leave(&self, device: &dyn Device, sigma: f64, from: &Vector, x: &mut Vector) {
         let (alpha, d) = (self.mean / sigma, self.inverses.as_ref());
         // The largest element is not needed here, and returning it synchronises with the device.
-        match (from, x) {
-            (WorkRef::F64(from), WorkMut::F64(x)) => device.cast_scaled(alpha, d, from, x),
-            (WorkRef::F64(from), WorkMut::F32(x)) => device.cast_scaled(alpha, d, from, x),
-            (WorkRef::F32(from), WorkMut::F64(x)) => device.cast_scaled(alpha, d, from, x),
-            (WorkRef::F32(from), WorkMut::F32(x)) => device.cast_scaled(alpha, d, from, x),
-        }
+        device.cast_scaled(alpha, d, from, x, None);
     }
 
     /// into ← α S⁻¹ from, over the mean of S⁻¹; returns the largest element.
-    fn scale(&self, device: &D, alpha: f64, from: WorkRef<'_, D>, into: WorkMut<'_, D>) -> f64 {
-        let d = self.inverses.as_ref();
-        match (from, into) {
-            (WorkRef::F64(from), WorkMut::F64(into)) => device.cast_scaled_max(alpha, d, from, into),
-            (WorkRef::F64(from), WorkMut::F32(into)) => device.cast_scaled_max(alpha, d, from, into),
-            (WorkRef::F32(from), WorkMut::F64(into)) => device.cast_scaled_max(alpha, d, from, into),
-            (WorkRef::F32(from), WorkMut::F32(into)) => device.cast_scaled_max(alpha, d, from, into),
-        }
+    fn scale(&self, device: &dyn Device, alpha: f64, from: &Vector, into: &mut Vector) -> f64 {
+        let mut largest = 0.0;
+        device.cast_scaled(alpha, self.inverses.as_ref(), from, into, Some(&mut largest));
+        largest
     }
 }

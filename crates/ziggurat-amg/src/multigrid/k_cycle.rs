@@ -16,50 +16,49 @@
 //!
 //! Cost: up to two visits and two products per level, so 2ˡ visits to level l.
 
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::{DeviceExt, Vector};
 
-use super::vectors::{Work, axpby, dot};
 use super::workspace::{AgainWork, Below};
 use super::{Cycle, Multigrid};
 
 /// One iteration suffices if it reduces the squared residual norm to this fraction.
 const ENOUGH: f64 = 0.0625;
 
-impl<D: Device> Multigrid<D> {
+impl Multigrid {
     /// x ← the K-cycle for b on level `index`: `cycle` is K or its GCR form. Overwrites b.
     pub(super) fn krylov_visit(
         &self,
         index: usize,
         cycle: Cycle,
-        b: &mut Work<D>,
-        x: &mut Work<D>,
-        work: &mut AgainWork<D>,
-        mut below: Below<'_, D>,
+        b: &mut Vector,
+        x: &mut Vector,
+        work: &mut AgainWork,
+        mut below: Below<'_>,
     ) {
-        let device = &self.devices[index];
+        let device = &*self.devices[index];
         let AgainWork { direction: c, image: v, second_image: w } = work;
-        self.visit(index, cycle, b.view(), c.view_mut(), below.reborrow());
-        self.multiply(index, c.view(), v.view_mut());
+        self.visit(index, cycle, b, c, below.reborrow());
+        self.multiply(index, c, v);
         let minimises_residual = cycle == Cycle::KGcr;
-        let t = if minimises_residual { v.view() } else { c.view() };
-        let (rho, alpha) = (dot(device, t, v.view()), dot(device, t, b.view()));
+        let t = if minimises_residual { &*v } else { &*c };
+        let (rho, alpha) = (device.dot(t, v), device.dot(t, b));
         let step = if rho > 0.0 { alpha / rho } else { 1.0 };
-        let before = dot(device, b.view(), b.view());
-        axpby(device, -step, v.view(), 1.0, b.view_mut());
-        let after = dot(device, b.view(), b.view());
+        let before = device.dot(b, b);
+        device.axpby(-step, v, 1.0, b);
+        let after = device.dot(b, b);
         if rho <= 0.0 || rho.is_nan() || after <= ENOUGH * before {
-            axpby(device, step, c.view(), 0.0, x.view_mut());
+            device.axpby(step, c, 0.0, x);
             return;
         }
         // The second direction goes to x, which is not needed until the end.
-        self.visit(index, cycle, b.view(), x.view_mut(), below);
-        self.multiply(index, x.view(), w.view_mut());
-        let s = if minimises_residual { w.view() } else { x.view() };
-        let (gamma, beta) = (dot(device, s, v.view()), dot(device, s, w.view()));
-        let second = dot(device, s, b.view());
+        self.visit(index, cycle, b, x, below);
+        self.multiply(index, x, w);
+        let s = if minimises_residual { &*w } else { &*x };
+        let (gamma, beta) = (device.dot(s, v), device.dot(s, w));
+        let second = device.dot(s, b);
         let rho_2 = beta - gamma * gamma / rho;
         let (first, second) =
             if rho_2 > 0.0 { (step - gamma * second / (rho * rho_2), second / rho_2) } else { (step, 0.0) };
-        axpby(device, first, c.view(), second, x.view_mut());
+        device.axpby(first, c, second, x);
     }
 }

@@ -11,7 +11,6 @@ pub(crate) mod level;
 mod operation;
 mod order;
 mod stored;
-pub(crate) mod vectors;
 mod workspace;
 
 use std::fmt;
@@ -19,7 +18,7 @@ use std::sync::Arc;
 
 use tracing::trace_span;
 use ziggurat_sparse::Kind;
-use ziggurat_sparse::device::{Device, DeviceError};
+use ziggurat_sparse::device::{Device, DeviceError, Vector};
 use ziggurat_sparse::graph::Permutation;
 use ziggurat_sparse::trace::{self, TARGET};
 
@@ -27,8 +26,7 @@ use crate::OutOfRange;
 use crate::smoother::Smoother;
 use coarse::CoarseSolver;
 use entry::Entry;
-use level::LevelOps;
-use vectors::{WorkMut, WorkRef, convert};
+use level::CycleLevel;
 use workspace::{Below, CycleWork};
 
 pub use coarse::factor_entries;
@@ -153,7 +151,8 @@ impl Default for Cycling {
 ///
 /// ```
 /// use ziggurat_amg::{Cycling, LevelPrecision, LevelSource, Lowering, Multigrid, Part};
-/// use ziggurat_sparse::device::Cpu;
+/// use ziggurat_sparse::Kind;
+/// use ziggurat_sparse::device::{Cpu, Device, DeviceExt};
 /// use ziggurat_sparse::gallery::Problem;
 /// use ziggurat_sparse::operator::LinearOperator;
 /// // One level: the cycle is a direct solve.
@@ -162,29 +161,29 @@ impl Default for Cycling {
 /// let level =
 ///     LevelSource { device, a, block: 1, host: None, radius: None, points: None, smoother: None, inverse: None, first_row: 0, transfer: None };
 /// let multigrid = Multigrid::new(&[level], &Cycling::default(), |_| LevelPrecision::default(), Lowering::default())?;
-/// let (b, mut x) = (vec![1.0_f64; 16], vec![0.0_f64; 16]);
-/// let mut work = LinearOperator::<Cpu, f64>::workspace(&multigrid, device)?;
-/// multigrid.apply(device, &b, &mut x, &mut work);
+/// let (b, mut x) = (device.adopt(vec![1.0; 16])?, device.zeros(Kind::F64, 16)?);
+/// multigrid.apply(device, &b, &mut x, &mut multigrid.workspace(device, Kind::F64)?);
+/// let x = device.to_host::<f64>(x)?;
 /// assert!((4.0 * x[0] - x[1] - x[4] - 1.0).abs() < 1e-12);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Multigrid<D: Device> {
+pub struct Multigrid {
     /// The device of every level, including the coarsest.
-    pub(crate) devices: Vec<D>,
+    pub(crate) devices: Vec<Arc<dyn Device>>,
     /// Every level but the coarsest, if that is solved.
-    pub(crate) levels: Vec<Box<dyn LevelOps<D>>>,
-    pub(crate) coarse: CoarseSolver<D>,
+    pub(crate) levels: Vec<CycleLevel>,
+    pub(crate) coarse: CoarseSolver,
     pub(crate) rows: usize,
     pub(crate) coarse_rows: usize,
     pub(crate) cycling: Cycling,
-    pub(crate) entry: Option<Entry<D>>,
+    pub(crate) entry: Option<Entry>,
     /// The order of the unknowns of the levels, if it is not the given one.
     pub(crate) order: Option<Arc<Permutation>>,
     /// Whether the levels belong to −A.
     pub(crate) negated: bool,
 }
 
-impl<D: Device> fmt::Debug for Multigrid<D> {
+impl fmt::Debug for Multigrid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Multigrid")
             .field("levels", &(self.levels.len() + 1))
@@ -193,7 +192,7 @@ impl<D: Device> fmt::Debug for Multigrid<D> {
     }
 }
 
-impl<D: Device> Multigrid<D> {
+impl Multigrid {
     /// How each level is stored, finest first.
     ///
     /// ```
@@ -214,7 +213,7 @@ impl<D: Device> Multigrid<D> {
             transfer_bytes: 0,
             smoother_bytes: 0,
         });
-        self.levels.iter().map(|level| level.stored().clone()).chain(coarsest).collect()
+        self.levels.iter().map(|level| level.stored.clone()).chain(coarsest).collect()
     }
 
     /// The seconds that one cycle spends on each level, finest first: smoothing and transfers, or
@@ -235,15 +234,15 @@ impl<D: Device> Multigrid<D> {
     /// If the device has no memory for the vectors, or fails.
     pub fn level_seconds(&self) -> Result<Vec<f64>, DeviceError> {
         const CYCLES: usize = 4; // the first one warms up
-        let device = &self.devices[0];
-        let (mut b, mut x) = (device.zeros(self.rows)?, device.zeros(self.rows)?);
+        let device = &*self.devices[0];
+        let (mut b, mut x) = (device.zeros(Kind::F64, self.rows)?, device.zeros(Kind::F64, self.rows)?);
         device.fill(1.0, &mut b);
         let count = self.devices.len();
         let mut best = vec![f64::INFINITY; count];
         let mut work = self.make_work(Kind::F64)?;
         for _ in 0..CYCLES {
             work.clock.start(count);
-            self.cycle(device, WorkRef::F64(&b), WorkMut::F64(&mut x), &mut work);
+            self.cycle(device, &b, &mut x, &mut work);
             best.iter_mut().zip(work.clock.stop()).for_each(|(best, seconds)| *best = best.min(seconds));
         }
         device.finish()?;
@@ -251,25 +250,25 @@ impl<D: Device> Multigrid<D> {
     }
 
     /// x ← one cycle for b. Both are in the caller's precision.
-    fn cycle(&self, device: &D, b: WorkRef<'_, D>, x: WorkMut<'_, D>, work: &mut CycleWork<D>) {
+    fn cycle(&self, device: &dyn Device, b: &Vector, x: &mut Vector, work: &mut CycleWork) {
         let span = || (trace_span!(target: TARGET, "cycle", rows = self.rows), 0);
         trace::in_span(device, span, || self.cycle_in_span(device, b, x, work));
     }
 
-    fn cycle_in_span(&self, device: &D, b: WorkRef<'_, D>, x: WorkMut<'_, D>, work: &mut CycleWork<D>) {
+    fn cycle_in_span(&self, device: &dyn Device, b: &Vector, x: &mut Vector, work: &mut CycleWork) {
         let CycleWork { levels, coarse, border, clock } = work;
         let (cycle, below) = (self.cycling.cycle, Below { levels, coarse, clock });
         match (border, &self.entry) {
             (None, _) => self.visit(0, cycle, b, x, below),
             (Some((inner, correction)), None) => {
-                convert(device, b, inner.view_mut());
-                self.visit(0, cycle, inner.view(), correction.view_mut(), below);
-                convert(device, correction.view(), x);
+                device.copy(b, inner);
+                self.visit(0, cycle, inner, correction, below);
+                device.copy(correction, x);
             }
             (Some((inner, correction)), Some(entry)) => {
-                let sigma = entry.enter(device, b, inner.view_mut());
-                self.visit(0, cycle, inner.view(), correction.view_mut(), below);
-                entry.leave(device, sigma, correction.view(), x);
+                let sigma = entry.enter(device, b, inner);
+                self.visit(0, cycle, inner, correction, below);
+                entry.leave(device, sigma, correction, x);
             }
         }
     }

@@ -65,6 +65,7 @@ mod tests {
     use tracing::field::{Field, Visit};
     use tracing::span::{Attributes, Id, Record};
     use tracing::{Event, Metadata, Subscriber};
+    use ziggurat_sparse::Kind;
     use ziggurat_sparse::device::Cpu;
     use ziggurat_sparse::operator::LinearOperator;
     use ziggurat_sparse::trace::TARGET;
@@ -121,15 +122,15 @@ mod tests {
     }
 
     /// The spans of one cycle over three levels.
-    fn spans_of_cycle(cycling: &Cycling) -> (Multigrid<Cpu>, Counts) {
+    fn spans_of_cycle(cycling: &Cycling) -> (Multigrid, Counts) {
         let (a, cpu) = (problem("poisson2d:40"), Cpu::new());
         let config = HierarchyConfig { coarse_rows: 40, max_levels: 3, ..HierarchyConfig::default() };
         let hierarchy = Hierarchy::build(a, &config).unwrap();
         assert_eq!(hierarchy.levels().len(), 3);
         let precision = |_| LevelPrecision::default();
         let multigrid = hierarchy.lower(&cpu, cycling, precision, Lowering::default()).unwrap();
-        let (b, mut x) = (vec![1.0; 1600], vec![0.0; 1600]);
-        let mut work = LinearOperator::<Cpu, f64>::workspace(&multigrid, &cpu).unwrap();
+        let (b, mut x) = (vec![1.0; 1600].into(), vec![0.0; 1600].into());
+        let mut work = multigrid.workspace(&cpu, Kind::F64).unwrap();
         let counter = Counter::default();
         tracing::subscriber::with_default(counter.clone(), || {
             multigrid.apply(&cpu, &b, &mut x, &mut work);

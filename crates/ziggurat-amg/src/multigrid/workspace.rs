@@ -4,51 +4,50 @@ use std::cell::Cell;
 use std::time::Instant;
 
 use ziggurat_sparse::Kind;
-use ziggurat_sparse::device::{Device, DeviceError};
+use ziggurat_sparse::device::{Device, DeviceError, Vector};
 
 use super::coarse::CoarseScratch;
 use super::level::Scratch;
-use super::vectors::Work;
 use super::{Cycle, Multigrid};
 
 /// The memory of one application.
-pub(super) struct CycleWork<D: Device> {
+pub(super) struct CycleWork {
     /// The vectors of every level except the coarsest.
-    pub levels: Vec<LevelWork<D>>,
-    pub coarse: CoarseScratch<D>,
+    pub levels: Vec<LevelWork>,
+    pub coarse: CoarseScratch,
     /// Right-hand side and solution of the finest level, if its precision differs from the
     /// caller's.
-    pub border: Option<(Work<D>, Work<D>)>,
+    pub border: Option<(Vector, Vector)>,
     pub clock: Clock,
 }
 
 /// The vectors of one level and of its interface to the next.
-pub(super) struct LevelWork<D: Device> {
-    pub scratch: Scratch<D>,
+pub(super) struct LevelWork {
+    pub scratch: Scratch,
     /// The next level's right-hand side and solution.
-    pub coarse_b: Work<D>,
-    pub coarse_x: Work<D>,
+    pub coarse_b: Vector,
+    pub coarse_x: Vector,
     /// For levels that are visited more than once.
-    pub again: Option<AgainWork<D>>,
+    pub again: Option<AgainWork>,
 }
 
 /// The vectors of repeated visits to a level: W-, F- and K-cycles.
-pub(super) struct AgainWork<D: Device> {
-    pub direction: Work<D>,
-    pub image: Work<D>,
-    pub second_image: Work<D>,
+pub(super) struct AgainWork {
+    pub direction: Vector,
+    pub image: Vector,
+    pub second_image: Vector,
 }
 
 /// The part of a [`CycleWork`] that belongs to the levels below.
-pub(super) struct Below<'a, D: Device> {
-    pub levels: &'a mut [LevelWork<D>],
-    pub coarse: &'a mut CoarseScratch<D>,
+pub(super) struct Below<'a> {
+    pub levels: &'a mut [LevelWork],
+    pub coarse: &'a mut CoarseScratch,
     pub clock: &'a Clock,
 }
 
-impl<D: Device> Below<'_, D> {
+impl Below<'_> {
     /// The same, borrowed again for one of several visits.
-    pub(super) fn reborrow(&mut self) -> Below<'_, D> {
+    pub(super) fn reborrow(&mut self) -> Below<'_> {
         Below { levels: self.levels, coarse: self.coarse, clock: self.clock }
     }
 }
@@ -69,7 +68,7 @@ impl Clock {
     }
 
     /// Runs `work` and adds its time to a level, synchronising with a device that queues work.
-    pub(super) fn time<D: Device>(&self, level: usize, device: &D, work: impl FnOnce()) {
+    pub(super) fn time(&self, level: usize, device: &dyn Device, work: impl FnOnce()) {
         let Some(seconds) = self.0.as_ref().and_then(|levels| levels.get(level)) else { return work() };
         let start = Instant::now();
         work();
@@ -83,12 +82,12 @@ impl Clock {
 /// where coarsening hardly made progress, does not take exponential time.
 const MAX_DOUBLINGS: usize = 14;
 
-impl<D: Device> Multigrid<D> {
+impl Multigrid {
     /// Allocates the memory of a cycle for vectors that enter in the precision `caller`.
-    pub(super) fn make_work(&self, caller: Kind) -> Result<CycleWork<D>, DeviceError> {
+    pub(super) fn make_work(&self, caller: Kind) -> Result<CycleWork, DeviceError> {
         // The vectors of a level that does not exist are empty.
-        let device = |index: usize| &self.devices[index.min(self.devices.len() - 1)];
-        let zeros = |index: usize| Work::zeros(device(index), self.working(index), self.level_rows(index));
+        let device = |index: usize| &*self.devices[index.min(self.devices.len() - 1)];
+        let zeros = |index: usize| device(index).zeros(self.working(index), self.level_rows(index));
         let mut levels = Vec::with_capacity(self.levels.len());
         for (index, level) in self.levels.iter().enumerate() {
             // A V-cycle visits the next level once, and every cycle visits the coarsest once.
@@ -113,10 +112,10 @@ impl<D: Device> Multigrid<D> {
 
     /// The working precision of a level.
     fn working(&self, index: usize) -> Kind {
-        self.levels.get(index).map_or(Kind::F64, |level| level.working())
+        self.levels.get(index).map_or(Kind::F64, |level| level.stored.working)
     }
 
     fn level_rows(&self, index: usize) -> usize {
-        self.levels.get(index).map_or(self.coarse_rows, |level| level.rows())
+        self.levels.get(index).map_or(self.coarse_rows, |level| level.rows)
     }
 }

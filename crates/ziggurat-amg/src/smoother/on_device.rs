@@ -1,10 +1,9 @@
 //! The steps of pointwise smoothers for a matrix on a device, computed there.
 //!
 //! Each smoother has the formula of its own file; the device computes it row by row
-//! ([`LoweringDevice::steps`]).
+//! ([`SetupDevice::steps`]).
 
-use ziggurat_sparse::device::{AggregationDevice, LoweringDevice, RowStep};
-use ziggurat_sparse::{Reads, Real};
+use ziggurat_sparse::device::{RowStep, SetupDevice, Sparse, Vector};
 
 use super::on_grid::one_step;
 use super::spai0::PROVED;
@@ -13,9 +12,9 @@ use crate::SetupError;
 use crate::spectral_radius::spectral_radius_on_device;
 
 /// The steps of a smoother on a device.
-pub(crate) struct DeviceSteps<V> {
+pub(crate) struct DeviceSteps {
     /// One for every row, to be multiplied by `factor`.
-    pub(crate) steps: V,
+    pub(crate) steps: Vector,
     pub(crate) factor: f64,
     pub(crate) relaxation: Relaxation,
 }
@@ -29,16 +28,12 @@ impl Smoother {
 
     /// The steps of the smoother for a matrix; `None` if a device does not compute them, or a row
     /// has none. `radius` is ρ(D⁻¹A), if it is known.
-    pub(crate) fn steps_on_device<B, T>(
+    pub(crate) fn steps_on_device(
         &self,
-        device: &B,
-        a: &B::Sparse<T>,
+        device: &dyn SetupDevice,
+        a: &Sparse,
         radius: Option<f64>,
-    ) -> Result<Option<DeviceSteps<B::Vector<T>>>, SetupError>
-    where
-        B: AggregationDevice + LoweringDevice,
-        T: Real + Reads<T>,
-    {
+    ) -> Result<Option<DeviceSteps>, SetupError> {
         if matches!(self, Smoother::Jacobi { omega: None })
             && radius.is_none()
             && let Some(steps) = device.steps(a, RowStep::ProvedSpai0(PROVED))?

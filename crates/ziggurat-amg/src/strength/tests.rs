@@ -192,7 +192,7 @@ fn of_those_above_a_threshold_the_strongest_are_kept() {
 /// rows decide about an average that is asked for; as on devices.
 #[test]
 fn the_strongest_are_those_of_the_reference_device() {
-    use ziggurat_sparse::device::{AggregationDevice, Reference, SymmetricStrength};
+    use ziggurat_sparse::device::{AggregationKernels, Reference, SymmetricStrength};
     use ziggurat_sparse::hash::uniform;
     let n = 70_000;
     let mut all = ziggurat_sparse::Coo::new(n, n).unwrap();

@@ -23,7 +23,7 @@ use super::{
     SetUp, check_files, compute, configuration, exit_code, is_finite, no_rows, note_breakdown, tell,
 };
 use crate::arguments::SolveOptions;
-use crate::devices::Place;
+use crate::devices;
 use crate::failure::Failure;
 use crate::input::check_readable;
 use crate::job::{Ranks, agree_as, agree_same, on_first};
@@ -53,12 +53,8 @@ pub(crate) fn run(ranks: &Ranks, options: &SolveOptions, progress: &Progress) ->
     on_first(&**comm, || check_files(options))?;
     let path = options.trace.as_deref().filter(|_| comm.rank() == 0);
     let trace = agree_as(&**comm, path.map(Trace::start).transpose())?;
-    let place = agree_as(&**comm, Place::open_for(&options.device, process_of_machine(&**comm)))?;
-    let outcome = match place {
-        Place::Cpu(cpu) => solve_on(cpu, ranks, config, options, progress),
-        #[cfg(feature = "gpu")]
-        Place::Gpu(gpu) => solve_on(gpu, ranks, config, options, progress),
-    }?;
+    let device = agree_as(&**comm, devices::open_for(&options.device, process_of_machine(&**comm)))?;
+    let outcome = solve_on(&*device, ranks, config, options, progress)?;
     agree_as(&**comm, trace.map_or(Ok(()), Trace::finish))?;
     Ok(ExitCode::from(exit_code(&outcome)))
 }
@@ -69,8 +65,8 @@ fn process_of_machine(comm: &dyn Comm) -> usize {
     said.unwrap_or_else(|| comm.rank())
 }
 
-fn solve_on<D: Device>(
-    device: D,
+fn solve_on(
+    device: &dyn Device,
     ranks: &Ranks,
     config: SolverConfig,
     options: &SolveOptions,
@@ -221,12 +217,12 @@ impl Part {
 }
 
 /// The solver of all ranks. Its methods are collective.
-struct OnRanks<'a, D: Device> {
+struct OnRanks<'a> {
     ranks: &'a Ranks,
-    solver: DistributedSolver<D>,
+    solver: DistributedSolver,
 }
 
-impl<D: Device> SetUp for OnRanks<'_, D> {
+impl SetUp for OnRanks<'_> {
     fn annihilates_constants(&self) -> bool {
         self.solver.annihilates_constants()
     }

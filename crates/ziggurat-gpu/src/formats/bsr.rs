@@ -14,10 +14,9 @@ use cubecl::prelude::*;
 use ziggurat_sparse::device::DeviceError;
 use ziggurat_sparse::{Bsr, Store};
 
-use super::csr::relax_rows;
 use crate::Gpu;
 use crate::capabilities::Capabilities;
-use crate::device_format::{Buffer, DeviceFormat, RowsCall, SweepCall, longest};
+use crate::device_format::{Buffer, DeviceFormat, RowArrays, RowsCall, longest};
 use crate::kernels::row_products::{Operation, Subgroup, UNITS, finish_row, subgroup_sum};
 use crate::kernels::widen::{Packing, value};
 use crate::launch::{Span, launch};
@@ -153,16 +152,10 @@ impl DeviceFormat for BsrArrays {
         ));
     }
 
-    fn gauss_seidel(&self, gpu: &Gpu, call: &SweepCall<'_>) {
-        relax_rows(gpu, self.spans(), self.block, call);
-    }
-
-    fn longest_row(&self) -> usize {
-        self.longest * self.block
-    }
-
-    fn rows_per_block(&self) -> usize {
-        self.block
+    fn by_rows(&self) -> Option<RowArrays<'_>> {
+        let [row_ptr, columns, values] = self.spans();
+        let (block, longest) = (self.block, self.longest * self.block);
+        Some(RowArrays { row_ptr, columns, values, block, longest })
     }
 }
 

@@ -17,8 +17,7 @@ use ziggurat_sparse::{Csr, Store};
 use super::csr_balanced::{self, PieceArrays};
 use crate::Gpu;
 use crate::capabilities::Capabilities;
-use crate::device_format::{Buffer, DeviceFormat, RowsCall, SweepCall, longest};
-use crate::kernels::gauss_seidel::gauss_seidel_rows;
+use crate::device_format::{Buffer, DeviceFormat, RowArrays, RowsCall, longest};
 use crate::kernels::row_products::{Operation, Subgroup, UNITS, finish_row, subgroup_sum};
 use crate::kernels::widen::{Packing, half_of};
 use crate::launch::{Span, launch};
@@ -174,27 +173,10 @@ impl DeviceFormat for CsrArrays {
         ));
     }
 
-    fn gauss_seidel(&self, gpu: &Gpu, call: &SweepCall<'_>) {
-        relax_rows(gpu, self.spans(), 1, call);
+    fn by_rows(&self) -> Option<RowArrays<'_>> {
+        let [row_ptr, columns, values] = self.spans();
+        Some(RowArrays { row_ptr, columns, values, block: 1, longest: self.longest })
     }
-
-    fn longest_row(&self) -> usize {
-        self.longest
-    }
-}
-
-/// Relaxes rows of a matrix with these row pointers, columns and values, in blocks of `block`.
-pub(super) fn relax_rows(gpu: &Gpu, matrix: [Span<'_>; 3], block: usize, call: &SweepCall<'_>) {
-    let ([row_ptr, columns, values], [d, b, x, y]) = (matrix, call.vectors);
-    with_pair!(call.computed, call.stored, |N, V| launch!(
-        gpu,
-        gauss_seidel_rows::GaussSeidelRows<V, N>,
-        call.cubes(),
-        UNITS,
-        [row_ptr, columns, values, d, b, x, y],
-        [call.rows, call.rows_per_unit, call.blocks, call.from, call.to],
-        |target| [call.shape(packing(call.stored, target), block)]
-    ));
 }
 
 /// The size of the arrays in bytes, and the requests of a product.

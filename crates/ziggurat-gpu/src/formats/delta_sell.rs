@@ -17,10 +17,9 @@ use ziggurat_sparse::device::DeviceError;
 use ziggurat_sparse::{DeltaSell, Store};
 
 use crate::Gpu;
-use crate::device_format::{Buffer, DeviceFormat, RowsCall, SweepCall};
-use crate::kernels::gauss_seidel::{GaussSeidelShape, newest, relax_row};
+use crate::device_format::{Buffer, DeviceFormat, RowsCall};
 use crate::kernels::row_products::{Operation, UNITS, finish_row};
-use crate::kernels::widen::{Packing, half_of, value};
+use crate::kernels::widen::{Packing, half_of};
 use crate::launch::{Span, countable, launch};
 use crate::numbers::{Coefficient, packing, with_pair};
 use crate::requests::{PLANE, Requests, words};
@@ -161,96 +160,6 @@ pub(crate) fn delta_sell_rows<V: Numeric, C: Float + CubeElement>(
     }
 }
 
-/// The part of a row product in `count` slots of one index width.
-#[cube]
-fn slots_of_row<V: Numeric, C: Float>(
-    values: &Array<V>,
-    bases: &Array<u32>,
-    deltas: &Array<u32>,
-    x: &Array<C>,
-    y: &Array<C>,
-    place: (u32, u32, u32, u32),
-    rows: (u32, u32, u32),
-    #[comptime] bits: u32,
-    #[comptime] shape: GaussSeidelShape,
-) -> C {
-    let (slot, word, count, lane) = place;
-    let (row, first, last) = rows;
-    let mut sum = C::new(0.0);
-    for k in 0..count {
-        let here = word + k * comptime!(LANES * bits / 32);
-        let column = bases[(slot + k) as usize] + difference(deltas, here, lane, bits);
-        let stored = value::<V, C>(values, ((slot + k) * LANES + lane) as usize, comptime!(shape.packing));
-        sum += stored * newest::<C>(x, y, column, row, first, last, shape);
-    }
-    sum
-}
-
-/// Updates the rows `from..to` of every block in the order of a Gauss–Seidel sweep. If rows are
-/// sorted, each is searched for in its window. Levels with this smoother are stored as CSR or BSR,
-/// so this kernel exists only for completeness.
-#[cube(launch_unchecked)]
-pub(crate) fn gauss_seidel_slots<V: Numeric, C: Float + CubeElement>(
-    chunks: &Array<u32>,
-    bases: &Array<u32>,
-    deltas: &Array<u32>,
-    values: &Array<V>,
-    order: &Array<u32>,
-    d: &Array<C>,
-    b: &Array<C>,
-    x: &Array<C>,
-    y: &mut Array<C>,
-    rows: u32,
-    rows_per_unit: u32,
-    blocks: u32,
-    from: u32,
-    to: u32,
-    #[comptime] shape: GaussSeidelShape,
-    #[comptime] sorted: bool,
-) {
-    let unit = CUBE_POS * comptime!(UNITS as usize) + UNIT_POS as usize;
-    if unit < blocks as usize {
-        let first = u32::cast_from(unit) * rows_per_unit;
-        let last = select(rows - first < rows_per_unit, rows, first + rows_per_unit);
-        let end = select(last - first < to, last - first, to);
-        for step in from..end {
-            let mut row = first + step;
-            if comptime!(shape.backward) {
-                row = last - 1 - step;
-            }
-            let mut place = row;
-            if sorted {
-                place = row / 256 * 256;
-                while row_of(order, place, sorted) != row {
-                    place += 1;
-                }
-            }
-            let chunk = (place / LANES * CHUNK_WORDS) as usize;
-            let lane = place % LANES;
-            let mut slot = chunks[chunk];
-            let mut word = chunks[chunk + 1];
-            let here = (row, first, last);
-            let count = chunks[chunk + 2];
-            let at = (slot, word, count, lane);
-            let mut sum = slots_of_row::<V, C>(values, bases, deltas, x, y, at, here, 0u32, shape);
-            slot += count;
-            let count = chunks[chunk + 3];
-            let at = (slot, word, count, lane);
-            sum += slots_of_row::<V, C>(values, bases, deltas, x, y, at, here, 8u32, shape);
-            slot += count;
-            word += count * comptime!(LANES / 4);
-            let count = chunks[chunk + 4];
-            let at = (slot, word, count, lane);
-            sum += slots_of_row::<V, C>(values, bases, deltas, x, y, at, here, 16u32, shape);
-            slot += count;
-            word += count * comptime!(LANES / 2);
-            let at = (slot, word, chunks[chunk + 5], lane);
-            sum += slots_of_row::<V, C>(values, bases, deltas, x, y, at, here, 32u32, shape);
-            relax_row::<C>(row as usize, sum, d, b, x, y, shape);
-        }
-    }
-}
-
 /// The arrays of a delta-SELL matrix.
 #[derive(Debug)]
 pub(crate) struct DeltaSellArrays {
@@ -262,23 +171,19 @@ pub(crate) struct DeltaSellArrays {
     sorted: bool,
     /// Number of lanes in all chunks, including those beyond the last row.
     places: usize,
-    /// Number of slots in the longest chunk.
-    longest: usize,
 }
 
 impl DeltaSellArrays {
     pub(super) fn upload<S: Store>(gpu: &Gpu, a: &DeltaSell<S>) -> Result<Self, DeviceError> {
         let parts = a.parts();
         countable("stored values of a matrix", parts.values.len())?;
-        let (mut slot, mut word, mut longest_chunk) = (0, 0, 0);
+        let (mut slot, mut word) = (0, 0);
         let mut chunks = Vec::with_capacity(parts.counts.len() * CHUNK_WORDS as usize);
         for &[consecutive, within_64, within_128, bytes, two_bytes, four_bytes] in parts.counts {
             let bytes: u32 = [within_64, within_128, bytes].into_iter().map(u32::from).sum();
             let [consecutive, two_bytes, four_bytes] = [consecutive, two_bytes, four_bytes].map(u32::from);
             chunks.extend([slot, word, consecutive, bytes, two_bytes, four_bytes]);
-            let slots = consecutive + bytes + two_bytes + four_bytes;
-            longest_chunk = longest_chunk.max(slots);
-            slot += slots;
+            slot += consecutive + bytes + two_bytes + four_bytes;
             word += LANES / 4 * (bytes + 2 * two_bytes + 4 * four_bytes);
         }
         Ok(DeltaSellArrays {
@@ -289,7 +194,6 @@ impl DeltaSellArrays {
             order: gpu.bytes(parts.order)?,
             sorted: !parts.order.is_empty(),
             places: parts.counts.len() * LANES as usize,
-            longest: longest_chunk as usize,
         })
     }
 
@@ -297,11 +201,10 @@ impl DeltaSellArrays {
     pub(crate) fn of_device(
         gpu: &Gpu,
         [chunks, bases, deltas, values]: [Buffer; 4],
-        longest: usize,
     ) -> Result<Self, DeviceError> {
         let places = chunks.span().len / CHUNK_WORDS as usize * LANES as usize;
         let order = gpu.bytes(&[])?;
-        Ok(DeltaSellArrays { chunks, bases, deltas, values, order, sorted: false, places, longest })
+        Ok(DeltaSellArrays { chunks, bases, deltas, values, order, sorted: false, places })
     }
 
     fn spans(&self) -> [Span<'_>; 5] {
@@ -323,23 +226,6 @@ impl DeviceFormat for DeltaSellArrays {
             [N::of(alpha), N::of(beta), call.rows as u32, self.places as u32],
             |target| [DeltaSellShape { packing: packing(call.stored, target), operation, sorted }]
         ));
-    }
-
-    fn gauss_seidel(&self, gpu: &Gpu, call: &SweepCall<'_>) {
-        let ([chunks, bases, deltas, values, order], [d, b, x, y]) = (self.spans(), call.vectors);
-        with_pair!(call.computed, call.stored, |N, V| launch!(
-            gpu,
-            gauss_seidel_slots::GaussSeidelSlots<V, N>,
-            call.cubes(),
-            UNITS,
-            [chunks, bases, deltas, values, order, d, b, x, y],
-            [call.rows, call.rows_per_unit, call.blocks, call.from, call.to],
-            |target| [call.shape(packing(call.stored, target), 1), self.sorted]
-        ));
-    }
-
-    fn longest_row(&self) -> usize {
-        self.longest + 256 // the lane of a row is found by a search within its window
     }
 }
 

@@ -16,8 +16,7 @@ use ziggurat_sparse::device::DeviceError;
 use ziggurat_sparse::{Dia, DiaSection, Store};
 
 use crate::Gpu;
-use crate::device_format::{Buffer, DeviceFormat, RowsCall, SweepCall};
-use crate::kernels::gauss_seidel::{GaussSeidelShape, newest, relax_row};
+use crate::device_format::{Buffer, DeviceFormat, RowsCall};
 use crate::kernels::row_products::{Operation, UNITS, finish_row};
 use crate::kernels::widen::{Packing, value};
 use crate::launch::{Span, countable, launch};
@@ -104,50 +103,6 @@ pub(crate) fn dia_rows<V: Numeric, C: Float + CubeElement>(
     }
 }
 
-/// Updates the rows `from..to` of every block in the order of a Gauss–Seidel sweep. Levels with
-/// this smoother are stored as CSR or BSR, so this kernel exists only for completeness.
-#[cube(launch_unchecked)]
-pub(crate) fn gauss_seidel_diagonals<V: Numeric, C: Float + CubeElement>(
-    offsets: &Array<u32>,
-    values: &Array<V>,
-    d: &Array<C>,
-    b: &Array<C>,
-    x: &Array<C>,
-    y: &mut Array<C>,
-    rows: u32,
-    rows_per_unit: u32,
-    blocks: u32,
-    from: u32,
-    to: u32,
-    diagonals_or_sections: u32,
-    #[comptime] shape: GaussSeidelShape,
-    #[comptime] sections: bool,
-) {
-    let unit = CUBE_POS * comptime!(UNITS as usize) + UNIT_POS as usize;
-    if unit < blocks as usize {
-        let first = u32::cast_from(unit) * rows_per_unit;
-        let last = select(rows - first < rows_per_unit, rows, first + rows_per_unit);
-        let end = select(last - first < to, last - first, to);
-        for step in from..end {
-            let mut row = first + step;
-            if comptime!(shape.backward) {
-                row = last - 1 - step;
-            }
-            let place = row_place(offsets, row, diagonals_or_sections, sections);
-            let mut sum = C::new(0.0);
-            for k in 0..place.diagonals {
-                let column = row + offsets[(place.offsets + k) as usize];
-                if column < rows {
-                    let at = (place.values + k * WINDOW) as usize;
-                    let stored = value::<V, C>(values, at, comptime!(shape.packing));
-                    sum += stored * newest::<C>(x, y, column, row, first, last, shape);
-                }
-            }
-            relax_row::<C>(row as usize, sum, d, b, x, y, shape);
-        }
-    }
-}
-
 /// The arrays of a matrix stored by diagonals.
 #[derive(Debug)]
 pub(super) struct DiaArrays {
@@ -157,7 +112,6 @@ pub(super) struct DiaArrays {
     /// The sections, or the diagonals of the only one.
     count: u32,
     sections: bool,
-    longest_row: usize,
 }
 
 impl DiaArrays {
@@ -165,15 +119,16 @@ impl DiaArrays {
         countable("stored values of a matrix", a.values().len())?;
         let sections = a.sections();
         let offsets = table(a);
-        let longest_row = sections.iter().map(|section| section.offsets().len()).max().unwrap_or(0);
-        let count = if sections.len() > 1 { sections.len() } else { longest_row };
+        let count = match sections {
+            [only] => only.offsets().len(),
+            sections => sections.len(),
+        };
         Ok(DiaArrays {
             offsets: gpu.words(&offsets)?,
             values: gpu.values(a.values())?,
             columns: countable("columns of a matrix", a.cols())?,
             count: count as u32,
             sections: sections.len() > 1,
-            longest_row,
         })
     }
 
@@ -195,23 +150,6 @@ impl DeviceFormat for DiaArrays {
             [N::of(alpha), N::of(beta), call.rows as u32, self.columns, self.count],
             |target| [DiaShape { packing: packing(call.stored, target), operation, sections: self.sections }]
         ));
-    }
-
-    fn gauss_seidel(&self, gpu: &Gpu, call: &SweepCall<'_>) {
-        let ([offsets, values], [d, b, x, y]) = (self.spans(), call.vectors);
-        with_pair!(call.computed, call.stored, |N, V| launch!(
-            gpu,
-            gauss_seidel_diagonals::GaussSeidelDiagonals<V, N>,
-            call.cubes(),
-            UNITS,
-            [offsets, values, d, b, x, y],
-            [call.rows, call.rows_per_unit, call.blocks, call.from, call.to, self.count],
-            |target| [call.shape(packing(call.stored, target), 1), self.sections]
-        ));
-    }
-
-    fn longest_row(&self) -> usize {
-        self.longest_row
     }
 }
 

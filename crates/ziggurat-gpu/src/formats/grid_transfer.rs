@@ -20,7 +20,7 @@ use ziggurat_sparse::device::DeviceError;
 use ziggurat_sparse::grid::{Grid, GridTransfer, TransferDirection};
 
 use crate::Gpu;
-use crate::device_format::{Buffer, DeviceFormat, RowsCall, SweepCall};
+use crate::device_format::{Buffer, DeviceFormat, RowsCall};
 use crate::kernels::row_products::{Operation, UNITS, finish_row};
 use crate::kernels::widen::{Packing, value};
 use crate::launch::{countable, launch};
@@ -353,15 +353,6 @@ impl DeviceFormat for TransferArrays {
                 right: self.right.is_some()
             }]
         ));
-    }
-
-    /// A sweep needs a square matrix, and a transfer is not square.
-    fn gauss_seidel(&self, _: &Gpu, _: &SweepCall<'_>) {
-        debug_assert!(false, "a sweep with a transfer between grids");
-    }
-
-    fn longest_row(&self) -> usize {
-        if self.layout.restricts { 27 } else { 8 }
     }
 }
 

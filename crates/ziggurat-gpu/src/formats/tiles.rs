@@ -17,9 +17,8 @@ use ziggurat_sparse::{Kind, Store, Tiles, bf16, f16};
 
 use crate::Gpu;
 use crate::capabilities::Capabilities;
-use crate::device_format::{Buffer, DeviceFormat, RowsCall, SweepCall, longest};
+use crate::device_format::{Buffer, DeviceFormat, RowsCall, longest};
 use crate::kernels::fragments::{FragmentShape, tile_fragments};
-use crate::kernels::gauss_seidel::{GaussSeidelShape, newest, relax_row};
 use crate::kernels::row_products::{Operation, Subgroup, UNITS, finish_row, subgroup_sum};
 use crate::kernels::widen::{Packing, value};
 use crate::launch::{Span, countable, launch, launch_if};
@@ -130,53 +129,6 @@ pub(crate) fn tile_pieces<C: Float + CubeElement>(
     }
 }
 
-/// Updates the rows `from..to` of every block in the order of a Gauss–Seidel sweep. Levels with
-/// this smoother are stored as CSR or BSR, so this kernel exists only for completeness.
-#[cube(launch_unchecked)]
-pub(crate) fn gauss_seidel_tiles<V: Numeric, C: Float + CubeElement>(
-    row_ptr: &Array<u32>,
-    columns: &Array<u32>,
-    maps: &Array<u32>,
-    values: &Array<V>,
-    d: &Array<C>,
-    b: &Array<C>,
-    x: &Array<C>,
-    y: &mut Array<C>,
-    rows: u32,
-    rows_per_unit: u32,
-    blocks: u32,
-    from: u32,
-    to: u32,
-    #[comptime] shape: GaussSeidelShape,
-) {
-    let unit = CUBE_POS * comptime!(UNITS as usize) + UNIT_POS as usize;
-    if unit < blocks as usize {
-        let first = u32::cast_from(unit) * rows_per_unit;
-        let last = select(rows - first < rows_per_unit, rows, first + rows_per_unit);
-        let end = select(last - first < to, last - first, to);
-        for step in from..end {
-            let mut row = first + step;
-            if comptime!(shape.backward) {
-                row = last - 1 - step;
-            }
-            let mut sum = C::new(0.0);
-            for k in row_ptr[(row / 4) as usize]..row_ptr[(row / 4 + 1) as usize] {
-                let map = map_of(maps, k as usize);
-                for j in 0..4u32 {
-                    let place = 4 * j + row % 4;
-                    if (map >> place) & 1u32 != 0 {
-                        let column = columns[k as usize] * 4 + j;
-                        let stored =
-                            value::<V, C>(values, (k * 16 + place) as usize, comptime!(shape.packing));
-                        sum += stored * newest::<C>(x, y, column, row, first, last, shape);
-                    }
-                }
-            }
-            relax_row::<C>(row as usize, sum, d, b, x, y, shape);
-        }
-    }
-}
-
 /// The arrays of a matrix in tiles.
 #[derive(Debug)]
 pub(super) struct TileArrays {
@@ -189,7 +141,6 @@ pub(super) struct TileArrays {
     tiles: usize,
     block_rows: usize,
     cols: u32,
-    longest: usize,
     /// Whether matrix units are used, if there are any.
     dense: bool,
     pieces: Option<Pieces>,
@@ -238,7 +189,6 @@ impl TileArrays {
             tiles: a.tiles(),
             block_rows: a.block_rows(),
             cols: countable("columns of a matrix", a.cols())?,
-            longest,
             dense: a.mean_fill() >= f64::from(gpu.capabilities().dense_from),
             pieces: (longest > PIECE).then(pieces).transpose()?,
         })
@@ -333,25 +283,6 @@ impl DeviceFormat for TileArrays {
             [N::of(alpha), N::of(beta), call.rows as u32],
             |_target| [call.operation]
         ));
-    }
-
-    fn gauss_seidel(&self, gpu: &Gpu, call: &SweepCall<'_>) {
-        let [row_ptr, columns, maps, values] =
-            [&self.row_ptr, &self.columns, &self.maps, &self.values].map(Buffer::span);
-        let [d, b, x, y] = call.vectors;
-        with_pair!(call.computed, call.stored, |N, V| launch!(
-            gpu,
-            gauss_seidel_tiles::GaussSeidelTiles<V, N>,
-            call.cubes(),
-            UNITS,
-            [row_ptr, columns, maps, values, d, b, x, y],
-            [call.rows, call.rows_per_unit, call.blocks, call.from, call.to],
-            |target| [call.shape(packing(call.stored, target), 1)]
-        ));
-    }
-
-    fn longest_row(&self) -> usize {
-        4 * self.longest
     }
 }
 

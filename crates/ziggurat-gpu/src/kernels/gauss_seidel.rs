@@ -30,7 +30,7 @@ pub(crate) struct GaussSeidelShape {
 
 /// The current value of an unknown, for a row in the block of rows `first..last`.
 #[cube]
-pub(crate) fn newest<C: Float>(
+fn newest<C: Float>(
     x: &Array<C>,
     y: &Array<C>,
     column: u32,
@@ -56,7 +56,7 @@ pub(crate) fn newest<C: Float>(
 
 /// Writes the new value of a row from its product with the current values.
 #[cube]
-pub(crate) fn relax_row<C: Float>(
+fn relax_row<C: Float>(
     row: usize,
     product: C,
     d: &Array<C>,
@@ -76,8 +76,8 @@ pub(crate) fn relax_row<C: Float>(
 /// that take seconds, and Mesa's software Vulkan terminates loops after 65,535 iterations.
 pub(crate) const TURNS: usize = 16_384;
 
-/// Updates the rows `from..to` of every block in the order of the sweep, for CSR and BSR.
-/// `rows_per_unit` is a multiple of the block size of the matrix format.
+/// Updates the rows `from..to` of every block in the order of the sweep. `rows_per_unit` is a
+/// multiple of the block size of the matrix format.
 #[cube(launch_unchecked)]
 pub(crate) fn gauss_seidel_rows<V: Numeric, C: Float + CubeElement>(
     row_ptr: &Array<u32>,

@@ -1,4 +1,4 @@
-//! Aggregation on the device: implementation of [`AggregationDevice`] for a GPU.
+//! Aggregation on the device: implementation of [`AggregationKernels`] for a GPU.
 //!
 //! Every step has one unit per row, node or aggregate. Strong connections and MIS-2 aggregates are
 //! here, with kernels in `kernels/strong_connections.rs`, `mis2.rs` and `aggregates.rs`; pairs are
@@ -8,8 +8,8 @@
 
 use ziggurat_sparse::Real;
 use ziggurat_sparse::device::{
-    AggregationDevice, Device, DeviceError, FilteredStep, LONE, SetupDevice, SparseSize, SymmetricStrength,
-    VOTE_UNITS, block_bits,
+    AggregationKernels, DeviceError, FilteredStep, Kernels, LONE, SetupKernels, SparseSize,
+    SymmetricStrength, VOTE_UNITS, block_bits,
 };
 
 use super::counts::cubes;
@@ -225,7 +225,7 @@ impl Gpu {
     }
 }
 
-impl AggregationDevice for Gpu {
+impl AggregationKernels for Gpu {
     fn diagonal_scales<T: Real>(&self, a: &GpuSparse<T>) -> Result<(GpuVector<T>, f64), DeviceError> {
         self.check_rows(a)?;
         let ([row_ptr, columns], rows) = (a.pattern().spans(), a.size().rows);

@@ -1,4 +1,4 @@
-//! Classical coarsening on the device: implementation of [`ClassicalDevice`] for a GPU.
+//! Classical coarsening on the device: implementation of [`ClassicalKernels`] for a GPU.
 //!
 //! Every step has one unit per row; the kernels are in `kernels/dependences.rs`, `pmis.rs`,
 //! `extended_i.rs` and `truncation.rs`. Patterns come from products of patterns, and from entries
@@ -7,7 +7,7 @@
 
 use ziggurat_sparse::Real;
 use ziggurat_sparse::algebra::Truncation;
-use ziggurat_sparse::device::{ClassicalDevice, ClassicalStrength, DeviceError, SetupDevice, SparseSize};
+use ziggurat_sparse::device::{ClassicalKernels, ClassicalStrength, DeviceError, SetupKernels, SparseSize};
 
 use super::aggregation::LONGEST;
 use super::counts::cubes;
@@ -107,7 +107,7 @@ impl Gpu {
     }
 }
 
-impl ClassicalDevice for Gpu {
+impl ClassicalKernels for Gpu {
     fn dependences<T: Real>(
         &self,
         a: &GpuSparse<T>,

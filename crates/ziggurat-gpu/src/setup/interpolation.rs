@@ -3,7 +3,7 @@
 //! entries, only the list of dead unknowns returns to the host, if there are any.
 
 use ziggurat_sparse::Real;
-use ziggurat_sparse::device::{Device, DeviceError, FilteredStep, SetupDevice, SparseSize, dependent};
+use ziggurat_sparse::device::{DeviceError, FilteredStep, Kernels, SetupKernels, SparseSize, dependent};
 
 use super::counts::cubes;
 use super::sparse::{GpuSparse, Pattern};

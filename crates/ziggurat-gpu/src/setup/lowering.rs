@@ -1,4 +1,4 @@
-//! Lowering on the device: implementation of [`LoweringDevice`] for a GPU.
+//! Lowering on the device: implementation of [`LoweringKernels`] for a GPU.
 //!
 //! The kernels are in `kernels/lowering.rs`, one unit per row or element. Values are scaled in the
 //! number type of setup and rounded in a second pass, so that every format has one kernel that
@@ -7,7 +7,7 @@
 //! host return maxima, of 8 bytes each, and sizes.
 
 use ziggurat_sparse::device::{
-    Device, DeviceError, LoweringDevice, MatrixFormat, RowStep, SparseFactors, SparseSize, StoredSparse,
+    DeviceError, Kernels, LoweringKernels, MatrixFormat, RowStep, SparseFactors, SparseSize, StoredSparse,
 };
 use ziggurat_sparse::matrix::MAX_BLOCK;
 use ziggurat_sparse::{Kind, Real, Store};
@@ -143,7 +143,7 @@ impl Gpu {
     }
 }
 
-impl LoweringDevice for Gpu {
+impl LoweringKernels for Gpu {
     fn shares_memory_with(&self, other: &Gpu) -> bool {
         self.found().name == other.found().name
     }

@@ -1,4 +1,4 @@
-//! Sparse algebra on the device: implementation of [`SetupDevice`] for a GPU.
+//! Sparse algebra on the device: implementation of [`SetupKernels`] for a GPU.
 //!
 //! A product has a symbolic phase (`pattern.rs`) and a numeric one (`product.rs`, or by matrix
 //! units `tile_product.rs`); a transpose is a stable sort (`transpose.rs`). Patterns are built from
@@ -22,12 +22,12 @@ mod transpose;
 pub use product::GpuProductPlan;
 pub use sparse::GpuSparse;
 
-use ziggurat_sparse::device::{DeviceError, SetupDevice, SparseSize};
+use ziggurat_sparse::device::{DeviceError, SetupKernels, SparseSize};
 use ziggurat_sparse::{Csr, Real};
 
 use crate::{Gpu, GpuMatrix};
 
-impl SetupDevice for Gpu {
+impl SetupKernels for Gpu {
     type Sparse<T: Real> = GpuSparse<T>;
     type ProductPlan = GpuProductPlan;
 

@@ -2,7 +2,7 @@
 //! but the number of pairs.
 
 use ziggurat_sparse::Real;
-use ziggurat_sparse::device::{Device, DeviceError};
+use ziggurat_sparse::device::{DeviceError, Kernels};
 
 use super::counts::cubes;
 use super::sparse::GpuSparse;

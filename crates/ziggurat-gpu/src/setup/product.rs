@@ -23,7 +23,7 @@ const TURNS_PER_ENTRY: [usize; 2] = [1 + FILLED as usize, 1 + FILLED as usize + 
 ///
 /// ```
 /// # let Ok(gpu) = ziggurat_gpu::Gpu::best() else { return Ok(()) };
-/// use ziggurat_sparse::{Csr, device::SetupDevice};
+/// use ziggurat_sparse::{Csr, device::SetupKernels};
 /// let a = gpu.upload_sparse(&Csr::<f32>::identity(3)?)?;
 /// let plan: ziggurat_gpu::GpuProductPlan = gpu.plan_product(&a, &a)?;
 /// assert_eq!(gpu.size(&gpu.product(&plan, &a, &a)?).entries, 3);

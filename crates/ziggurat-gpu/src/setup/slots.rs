@@ -29,7 +29,6 @@ pub(super) struct Slots {
     diagonals: Buffer,
     /// Slots, and words of differences.
     sizes: [usize; 2],
-    longest: usize,
 }
 
 impl Gpu {
@@ -106,9 +105,8 @@ impl Gpu {
             [chunks as u32],
             |_target| []
         );
-        let longest = self.longest(row_ptr)?;
         let sizes = [slots, words];
-        Ok(Some(Slots { bytes, descriptions, measured, places, by_diagonal, diagonals, sizes, longest }))
+        Ok(Some(Slots { bytes, descriptions, measured, places, by_diagonal, diagonals, sizes }))
     }
 }
 
@@ -122,7 +120,7 @@ impl Slots {
     ) -> Result<DeltaSellArrays, DeviceError> {
         let ([row_ptr, columns], rows) = (a.pattern().spans(), a.size().rows);
         let Slots { descriptions, measured, places, by_diagonal, diagonals, .. } = self;
-        let ([slots, words], longest) = (self.sizes, self.longest);
+        let [slots, words] = self.sizes;
         let chunks = rows.div_ceil(LANES as usize);
         let stored = slots * LANES as usize;
         let (bases, deltas) = (gpu.uninitialised(slots)?, gpu.uninitialised(words)?);
@@ -152,6 +150,6 @@ impl Slots {
             |_target| [sides]
         ));
         let values = gpu.rounded::<T, S>(values)?;
-        DeltaSellArrays::of_device(gpu, [descriptions, bases, deltas, values], longest)
+        DeltaSellArrays::of_device(gpu, [descriptions, bases, deltas, values])
     }
 }

@@ -31,7 +31,7 @@ impl Pattern {
 ///
 /// ```
 /// # let Ok(gpu) = ziggurat_gpu::Gpu::best() else { return Ok(()) };
-/// use ziggurat_sparse::{Csr, device::SetupDevice};
+/// use ziggurat_sparse::{Csr, device::SetupKernels};
 /// let a: ziggurat_gpu::GpuSparse<f32> = gpu.upload_sparse(&Csr::<f32>::identity(3)?)?;
 /// let c = gpu.product_once(&a, &a)?;
 /// assert_eq!(gpu.download_sparse(&c)?, Csr::identity(3)?);

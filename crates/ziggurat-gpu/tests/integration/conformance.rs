@@ -2,10 +2,10 @@
 //! (software Vulkan in CI).
 
 use crate::gpu;
-use ziggurat_sparse::device::conformance::{matrix_kernels, vector_kernels};
+use ziggurat_sparse::device::conformance::{dispatch, matrix_kernels, vector_kernels};
 use ziggurat_sparse::{
     Kind, aggregation_conformance_suite, bf16, classical_conformance_suite, conformance_suite, f16,
-    lowering_conformance_suite, setup_conformance_suite,
+    lowering_conformance_suite, setup_conformance_suite, setup_device_conformance_suite,
 };
 
 conformance_suite!(gpu, gpu());
@@ -13,6 +13,7 @@ setup_conformance_suite!(setup_of_gpu, gpu());
 aggregation_conformance_suite!(aggregation_of_gpu, gpu());
 classical_conformance_suite!(classical_of_gpu, gpu());
 lowering_conformance_suite!(lowering_by_gpu, gpu());
+setup_device_conformance_suite!(setup_device_of_gpu, gpu());
 
 /// The units of a row exchange registers; by default software Vulkan uses shared memory.
 #[test]
@@ -63,4 +64,9 @@ fn without_f64() {
     vector_kernels::casts::<_, f32>(&gpu);
     vector_kernels::casts::<_, f64>(&gpu);
     vector_kernels::reductions::<_, f32>(&gpu);
+    dispatch::memory::<_, f64>(&gpu, &gpu);
+    dispatch::matrix::<_, f64, f32>(&gpu, &gpu);
+    dispatch::vectors::<_, f64>(&gpu, &gpu);
+    dispatch::casts::<_, f32, f64>(&gpu, &gpu);
+    dispatch::mistakes(&gpu);
 }

@@ -16,7 +16,7 @@ fn problem(name: &str) -> (Csr<f64>, Vec<f64>) {
     (problem.matrix().unwrap(), problem.rhs().unwrap())
 }
 
-fn on_device(gpu: Gpu) -> SolverBuilder<Gpu> {
+fn on_device(gpu: &Gpu) -> SolverBuilder {
     Solver::builder().device(gpu).with(|config| config.setup = SetupPlace::Device)
 }
 
@@ -53,7 +53,7 @@ fn assert_same(name: &str, found: &Hierarchy, expected: &Hierarchy, digits: f64)
 }
 
 /// The same iterations, give or take one, and convergence on the first device.
-fn assert_same_solve(name: &str, solvers: [&Solver<Gpu>; 2], b: &[f64]) {
+fn assert_same_solve(name: &str, solvers: [&Solver; 2], b: &[f64]) {
     let [there, here] = solvers.map(|solver| solver.solve(b).unwrap().report);
     assert!(there.reason.is_converged() && there.relative_residual <= 1e-8, "{name}: {}", there.reason);
     assert!(there.iterations.abs_diff(here.iterations) <= 1, "{name}");
@@ -64,8 +64,8 @@ fn levels_and_iterations_are_those_of_the_host() {
     let gpu = gpu();
     for name in ["poisson3d:32", "jump3d:32", "poisson3d27:24", "anisotropic3d:24", "neumann3d:16"] {
         let (a, b) = problem(name);
-        let there = on_device(gpu.clone()).build(&a).unwrap();
-        let here = Solver::builder().device(gpu.clone()).method(Method::Sa).build(&a).unwrap();
+        let there = on_device(&gpu).build(&a).unwrap();
+        let here = Solver::builder().device(&gpu).method(Method::Sa).build(&a).unwrap();
         assert_eq!(there.config().method, Method::Sa, "{name}");
         assert_same(name, there.hierarchy(), here.hierarchy(), 1e-11);
         assert_same_solve(name, [&there, &here], &b);
@@ -79,12 +79,12 @@ fn levels_of_nodes_are_those_of_the_host() {
     let coordinates = "elasticity3d:10".parse::<Problem>().unwrap().coordinates().unwrap();
     let modes = NearKernel::rigid_body_modes(&coordinates, 3).unwrap();
     for (name, modes) in [("translations", None), ("rigid bodies", Some(modes))] {
-        let build = |builder: SolverBuilder<Gpu>| match modes.clone() {
+        let build = |builder: SolverBuilder| match modes.clone() {
             Some(modes) => builder.near_kernel(modes).build(&a).unwrap(),
             None => builder.build(&a).unwrap(),
         };
-        let there = build(on_device(gpu.clone()));
-        let here = Solver::builder().device(gpu.clone()).method(Method::Sa);
+        let there = build(on_device(&gpu));
+        let here = Solver::builder().device(&gpu).method(Method::Sa);
         let here = build(here.with(|config| config.sa.energy_steps = Some(0)));
         assert!(there.hierarchy().levels().len() > 1, "{name}");
         assert_same(name, there.hierarchy(), here.hierarchy(), 1e-11);
@@ -98,8 +98,8 @@ fn pairs_are_those_of_the_host() {
     let gpu = gpu();
     for name in ["poisson3d:16", "elasticity3d:10", "convection3d:12"] {
         let (a, b) = problem(name);
-        let there = on_device(gpu.clone()).method(Method::Pairwise).build(&a).unwrap();
-        let here = Solver::builder().device(gpu.clone()).method(Method::Pairwise).build(&a).unwrap();
+        let there = on_device(&gpu).method(Method::Pairwise).build(&a).unwrap();
+        let here = Solver::builder().device(&gpu).method(Method::Pairwise).build(&a).unwrap();
         assert!(there.hierarchy().levels().len() > 1, "{name}");
         assert_same(name, there.hierarchy(), here.hierarchy(), 1e-11);
         assert_same_solve(name, [&there, &here], &b);
@@ -119,8 +119,8 @@ fn classical_levels_are_those_of_the_host() {
         ("convection3d:16", Method::Auto),
     ] {
         let (a, b) = problem(name);
-        let there = on_device(gpu.clone()).method(method).build(&a).unwrap();
-        let here = Solver::builder().device(gpu.clone()).method(Method::Classical).build(&a).unwrap();
+        let there = on_device(&gpu).method(method).build(&a).unwrap();
+        let here = Solver::builder().device(&gpu).method(Method::Classical).build(&a).unwrap();
         assert_eq!(there.config().method, Method::Classical, "{name}");
         assert!(there.hierarchy().levels().len() > 2, "{name}");
         assert_same(name, there.hierarchy(), here.hierarchy(), 1e-11);
@@ -135,14 +135,14 @@ fn levels_of_real_matrices_are_those_of_the_host() {
     let (gpu, mut levels) = (gpu(), 0);
     for name in ["bodyy5", "4elt_lap", "wathen100"] {
         let a = read_matrix(folder.join(format!("{name}.mtx.gz"))).unwrap();
-        let there = on_device(gpu.clone()).build(&a).unwrap();
+        let there = on_device(&gpu).build(&a).unwrap();
         // The host would look for test vectors where most couplings are positive (bodyy5).
-        let here = Solver::builder().device(gpu.clone()).method(Method::Sa);
+        let here = Solver::builder().device(&gpu).method(Method::Sa);
         let here = here.with(|config| config.sa.test_vectors = Some(0)).build(&a).unwrap();
         assert!(there.hierarchy().levels().len() > 2, "{name}");
         assert_same(name, there.hierarchy(), here.hierarchy(), 1e-11);
-        let there = on_device(gpu.clone()).method(Method::Classical).build(&a).unwrap();
-        let here = Solver::builder().device(gpu.clone()).method(Method::Classical).build(&a).unwrap();
+        let there = on_device(&gpu).method(Method::Classical).build(&a).unwrap();
+        let here = Solver::builder().device(&gpu).method(Method::Classical).build(&a).unwrap();
         assert_same(name, there.hierarchy(), here.hierarchy(), 1e-11);
         levels += there.hierarchy().levels().len();
     }
@@ -154,8 +154,8 @@ fn levels_of_real_matrices_are_those_of_the_host() {
 fn without_double_precision() {
     let (a, b) = problem("poisson3d:16");
     let gpu = gpu().without(Kind::F64);
-    let there = on_device(gpu.clone()).build(&a).unwrap();
-    let here = Solver::builder().device(gpu).method(Method::Sa).build(&a).unwrap();
+    let there = on_device(&gpu).build(&a).unwrap();
+    let here = Solver::builder().device(&gpu).method(Method::Sa).build(&a).unwrap();
     assert_same("poisson3d:16", there.hierarchy(), here.hierarchy(), 1e-5);
     assert!(there.solve(&b).unwrap().report.reason.is_converged());
 }
@@ -164,7 +164,7 @@ fn without_double_precision() {
 #[test]
 fn new_values_are_taken() {
     let (mut a, b) = problem("poisson3d:12");
-    let mut solver = on_device(gpu()).build(&a).unwrap();
+    let mut solver = on_device(&gpu()).build(&a).unwrap();
     a.values_mut().iter_mut().for_each(|value| *value *= 3.0);
     solver.update_values(&a).unwrap();
     assert!(solver.solve(&b).unwrap().report.reason.is_converged());
@@ -184,7 +184,7 @@ fn only_sizes_and_the_coarsest_level_return() {
         let (gpu, (a, _)) = (gpu(), problem(name));
         let before = gpu.traffic().unwrap();
         let few_rows = |config: &mut SolverConfig| config.hierarchy.coarse_rows = Some(100);
-        let solver = on_device(gpu.clone()).precision(precision).method(method).with(few_rows);
+        let solver = on_device(&gpu).precision(precision).method(method).with(few_rows);
         let solver = solver.build(&a).unwrap();
         let traffic = gpu.traffic().unwrap().since(before);
         let levels = solver.hierarchy().levels();
@@ -204,10 +204,10 @@ fn only_sizes_and_the_coarsest_level_return() {
 #[test]
 fn approximate_inverses_are_made_on_the_host() {
     let (a, b) = problem("poisson3d:16");
-    let build = |builder: SolverBuilder<Gpu>| builder.smoother(SmootherKind::Fsai).build(&a).unwrap();
+    let build = |builder: SolverBuilder| builder.smoother(SmootherKind::Fsai).build(&a).unwrap();
     let gpu = gpu();
-    let there = build(on_device(gpu.clone()));
-    let here = build(Solver::builder().device(gpu).method(Method::Sa));
+    let there = build(on_device(&gpu));
+    let here = build(Solver::builder().device(&gpu).method(Method::Sa));
     assert_same_solve("fsai", [&there, &here], &b);
 }
 
@@ -219,7 +219,7 @@ fn levels_are_stored_in_few_bytes() {
         [("poisson3d27:16", "delta-sell", 2.5), ("elasticity3d:8", "bsr", 2.75)]
     {
         let (a, _) = problem(name);
-        let solver = on_device(gpu()).precision(Precision::F16).build(&a).unwrap();
+        let solver = on_device(&gpu()).precision(Precision::F16).build(&a).unwrap();
         let finest = &solver.preconditioner().stored()[0];
         assert_eq!((finest.storage, finest.format.format().name()), (Kind::F16, format), "{name}");
         let bytes = finest.format.bytes() as f64 / a.nnz() as f64;

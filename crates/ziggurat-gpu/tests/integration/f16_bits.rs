@@ -1,7 +1,7 @@
 //! Every finite `f16`, converted by the device and decoded from its bits.
 
 use crate::gpu;
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::Kernels;
 use ziggurat_sparse::{Csr, Kind, f16};
 
 /// A diagonal matrix of all finite `f16` values, times a vector of ones.

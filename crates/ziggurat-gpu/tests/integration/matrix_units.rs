@@ -10,7 +10,7 @@ use ziggurat::Solver;
 use ziggurat::config::{Format, Precision, SetupPlace};
 use ziggurat_gpu::Gpu;
 use ziggurat_sparse::algebra::product as exact_product;
-use ziggurat_sparse::device::{Device, SetupDevice};
+use ziggurat_sparse::device::{Kernels, SetupKernels};
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::hash::uniform_signed;
 use ziggurat_sparse::{Coo, Csr, Kind, Tiles, f16};
@@ -112,7 +112,7 @@ fn solves_by_matrix_units() {
         let on_cpu = Solver::builder().precision(Precision::F16).rtol(1e-8).build(&a).unwrap();
         let on_cpu = on_cpu.solve(&b).unwrap();
         let tiles = |gpu: &Gpu| {
-            let solver = Solver::builder().device(gpu.clone()).precision(Precision::F16).rtol(1e-8);
+            let solver = Solver::builder().device(gpu).precision(Precision::F16).rtol(1e-8);
             solver.with(|config| config.format = Format::Tiles).build(&a).unwrap().solve(&b).unwrap()
         };
         let by_units = tiles(&gpu);
@@ -225,7 +225,7 @@ fn levels_by_matrix_units() {
     let (a, b) = (problem.matrix().unwrap(), problem.rhs().unwrap());
     let build = |gpu: &Gpu| {
         let before = gpu.traffic().unwrap();
-        let solver = Solver::builder().device(gpu.clone()).precision(Precision::F32);
+        let solver = Solver::builder().device(gpu).precision(Precision::F32);
         let solver = solver.with(|config| config.setup = SetupPlace::Device).build(&a).unwrap();
         (gpu.traffic().unwrap().since(before).by_matrix_units, solver)
     };

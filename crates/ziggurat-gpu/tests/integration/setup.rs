@@ -2,7 +2,7 @@
 
 use crate::gpu;
 use ziggurat_sparse::algebra::{product, transpose, triple_product};
-use ziggurat_sparse::device::{Device, DeviceError, SetupDevice};
+use ziggurat_sparse::device::{DeviceError, Kernels, SetupKernels};
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::{Csr, Kind};
 

@@ -4,7 +4,7 @@
 use crate::{gpu, real_matrices};
 use ziggurat::config::{Krylov, Method, Precision, SmootherKind};
 use ziggurat::{Solution, Solver, SolverBuilder};
-use ziggurat_sparse::device::{Device, Traffic};
+use ziggurat_sparse::device::Traffic;
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::io::read_matrix;
 use ziggurat_sparse::{Csr, Kind};
@@ -21,7 +21,7 @@ pub(crate) fn relative_residual(a: &Csr<f64>, x: &[f64], b: &[f64]) -> f64 {
     (residual / b.iter().map(|b| b * b).sum::<f64>()).sqrt()
 }
 
-pub(crate) fn solved<D: Device>(builder: SolverBuilder<D>, a: &Csr<f64>, b: &[f64]) -> Solution {
+pub(crate) fn solved(builder: SolverBuilder, a: &Csr<f64>, b: &[f64]) -> Solution {
     builder.rtol(RTOL).build(a).expect("a solver").solve(b).expect("a solution")
 }
 
@@ -30,7 +30,7 @@ fn compare(name: &str, a: &Csr<f64>, b: &[f64]) {
     let gpu = gpu();
     for precision in [Precision::F64, Precision::F32, Precision::F16] {
         let on_cpu = solved(Solver::builder().precision(precision.clone()), a, b);
-        let on_gpu = solved(Solver::builder().device(gpu.clone()).precision(precision.clone()), a, b);
+        let on_gpu = solved(Solver::builder().device(&gpu).precision(precision.clone()), a, b);
         let iterations = (on_cpu.report.iterations, on_gpu.report.iterations);
         assert!(iterations.0.abs_diff(iterations.1) <= 1, "{name} {precision}: {iterations:?} iterations");
         assert!(on_gpu.report.reason.is_converged(), "{name} {precision}: {}", on_gpu.report.reason);
@@ -80,7 +80,7 @@ fn only_scalars_return_in_an_iteration() {
     let problem: Problem = "poisson3d:16".parse().unwrap();
     let (a, b) = (problem.matrix().unwrap(), problem.rhs().unwrap());
     for (precision, downloads) in [(Precision::F64, 3), (Precision::F16, 4)] {
-        let solver = Solver::builder().device(gpu()).precision(precision).krylov(Krylov::Cg).rtol(1e-30);
+        let solver = Solver::builder().device(&gpu()).precision(precision).krylov(Krylov::Cg).rtol(1e-30);
         let after = |iterations: usize| {
             let solver = solver.clone().max_iterations(iterations).build(&a).unwrap();
             let before = solver.device().traffic().unwrap();
@@ -113,7 +113,7 @@ fn a_device_without_f64_reaches_the_same_accuracy() {
     for precision in [Precision::F64, Precision::F16] {
         let lacking = gpu().without(Kind::F64);
         let solver =
-            Solver::builder().device(lacking).precision(precision.clone()).rtol(1e-10).build(&a).unwrap();
+            Solver::builder().device(&lacking).precision(precision.clone()).rtol(1e-10).build(&a).unwrap();
         assert_eq!(solver.preconditioner().stored()[0].working, Kind::F32);
         assert_ne!(solver.config().precision, Precision::F64, "the configuration in use");
         let solution = solver.solve(&b).unwrap();
@@ -134,7 +134,7 @@ fn other_methods() {
         // The smoother that `auto` chooses on a GPU instead of Gauss–Seidel.
         let classical = || Solver::builder().method(Method::Classical).krylov(krylov);
         let on_cpu = solved(classical().smoother(SmootherKind::L1Jacobi), &a, &b);
-        let on_gpu = solved(classical().device(gpu()), &a, &b);
+        let on_gpu = solved(classical().device(&gpu()), &a, &b);
         assert!(on_gpu.report.reason.is_converged());
         assert!(on_cpu.report.iterations.abs_diff(on_gpu.report.iterations) <= 1);
     }
@@ -142,7 +142,7 @@ fn other_methods() {
     let (a, b) = (problem.matrix().unwrap(), problem.rhs().unwrap());
     for precision in [Precision::F64, Precision::F16] {
         let air = || Solver::builder().precision(precision.clone());
-        let (on_cpu, on_gpu) = (solved(air(), &a, &b), solved(air().device(gpu()), &a, &b));
+        let (on_cpu, on_gpu) = (solved(air(), &a, &b), solved(air().device(&gpu()), &a, &b));
         assert!(on_gpu.report.reason.is_converged());
         assert!(on_cpu.report.iterations.abs_diff(on_gpu.report.iterations) <= 1);
     }
@@ -150,7 +150,7 @@ fn other_methods() {
     let (a, b) = (problem.matrix().unwrap(), problem.rhs().unwrap());
     for smoother in [SmootherKind::GaussSeidel, SmootherKind::L1Jacobi] {
         let on_cpu = solved(Solver::builder().smoother(smoother), &a, &b);
-        let on_gpu = solved(Solver::builder().device(gpu()).smoother(smoother), &a, &b);
+        let on_gpu = solved(Solver::builder().device(&gpu()).smoother(smoother), &a, &b);
         assert!(on_gpu.report.reason.is_converged());
         assert!(on_cpu.report.iterations.abs_diff(on_gpu.report.iterations) <= 1);
     }
@@ -161,7 +161,7 @@ fn other_methods() {
 fn threads_share_a_solver() {
     let problem: Problem = "jump3d:16".parse().unwrap();
     let (a, b) = (problem.matrix().unwrap(), problem.rhs().unwrap());
-    let solver = Solver::builder().device(gpu()).build(&a).unwrap();
+    let solver = Solver::builder().device(&gpu()).build(&a).unwrap();
     let alone = solver.solve(&b).unwrap().x;
     let together = std::thread::scope(|scope| {
         let solves = [0, 1].map(|_| scope.spawn(|| solver.solve(&b).unwrap().x));

@@ -5,7 +5,7 @@ use crate::gpu;
 use crate::solves::{RTOL, relative_residual, solved};
 use ziggurat::Solver;
 use ziggurat::config::{Method, Precision};
-use ziggurat_sparse::device::{Device, HostMatrix, MatrixFormat};
+use ziggurat_sparse::device::{HostMatrix, Kernels, MatrixFormat};
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::grid::{GridMatrix, GridTransfer, recognise};
 use ziggurat_sparse::matrix::ScaleFactors;
@@ -24,7 +24,7 @@ fn compare(name: &str, coarse: usize) {
     let (a, b) = (problem.matrix().unwrap(), problem.rhs().unwrap());
     for precision in [Precision::F64, Precision::F32, Precision::F16] {
         let builder = || Solver::builder().method(Method::Structured).precision(precision.clone());
-        let on_gpu = builder().device(gpu()).rtol(RTOL).build(&a).unwrap();
+        let on_gpu = builder().device(&gpu()).rtol(RTOL).build(&a).unwrap();
         let finest = &on_gpu.preconditioner().stored()[0];
         assert_eq!(finest.format.format(), MatrixFormat::Dia.into(), "{name} {precision}");
         // P and R: two weights per point that is left out, and factors of rows and columns.

@@ -3,16 +3,16 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ziggurat_krylov::{LinearProblem, Method, StopReason, Stopping, System, Work, solve};
-use ziggurat_sparse::device::{Cpu, Device, Reference};
+use ziggurat_sparse::device::{Cpu, Device, Reference, Vector};
 use ziggurat_sparse::gallery::Problem;
 use ziggurat_sparse::operator::{LinearOperator, MatrixOperator, Workspace};
-use ziggurat_sparse::{Csr, Reads};
+use ziggurat_sparse::{Csr, Kind};
 
 use crate::matrices::*;
 
 /// Compares every method with Gaussian elimination, with and without a preconditioner, for
 /// symmetric and nonsymmetric matrices.
-fn agrees_with_elimination<D: Device, C: Reads<C>>(device: &D, tolerance: f64) {
+fn agrees_with_elimination(device: &dyn Device, number: Kind, tolerance: f64) {
     let stopping = Stopping::default().rtol(tolerance);
     let restarted = [Method::Gmres { restart: 4 }, Method::Fgmres { restart: 4 }];
     for (n, seed) in [(1, 1), (2, 2), (7, 3), (40, 4), (63, 5)] {
@@ -24,12 +24,12 @@ fn agrees_with_elimination<D: Device, C: Reads<C>>(device: &D, tolerance: f64) {
             let smallest = 1.0; // eigenvalues have a real part of at least 1 by Gershgorin
             let suited = |method: &Method| symmetric || !method.needs_symmetric();
             for method in Method::ALL.into_iter().filter(suited).chain(restarted) {
-                let plain = Case::new(&a, &b);
+                let plain = Case::new(&a, &b).in_number(number);
                 for case in [plain, plain.preconditioned(&m)] {
                     if method == Method::Richardson && case.m.is_none() {
                         continue;
                     }
-                    let (x, report) = solve_case::<D, C>(device, method, case, &stopping, None);
+                    let (x, report) = solve_case(device, method, case, &stopping, None);
                     assert_eq!(report.reason, StopReason::Converged, "{method}, n = {n}: {report}");
                     let error: Vec<f64> = x.iter().zip(&expected).map(|(x, y)| x - y).collect();
                     let allowed = 20.0 * tolerance * norm(&b) / smallest;
@@ -37,7 +37,7 @@ fn agrees_with_elimination<D: Device, C: Reads<C>>(device: &D, tolerance: f64) {
                     // The initial guess is used: from the solution, no iteration is done and x
                     // stays.
                     let again = Case { guess: &x, ..case };
-                    let (same, report) = solve_case::<D, C>(device, method, again, &stopping, None);
+                    let (same, report) = solve_case(device, method, again, &stopping, None);
                     assert_eq!((report.iterations, report.reason), (0, StopReason::Converged));
                     assert_eq!((same, report.residual), (x, report.initial_residual));
                 }
@@ -48,26 +48,26 @@ fn agrees_with_elimination<D: Device, C: Reads<C>>(device: &D, tolerance: f64) {
 
 #[test]
 fn agree_with_elimination_on_cpu_in_f64() {
-    agrees_with_elimination::<Cpu, f64>(&Cpu::new(), 1e-11);
+    agrees_with_elimination(&Cpu::new(), Kind::F64, 1e-11);
 }
 
 #[test]
 fn agree_with_elimination_on_cpu_in_f32() {
-    agrees_with_elimination::<Cpu, f32>(&Cpu::new(), 2e-6);
+    agrees_with_elimination(&Cpu::new(), Kind::F32, 2e-6);
 }
 
 #[test]
 fn agree_with_elimination_on_reference_in_f64() {
-    agrees_with_elimination::<Reference, f64>(&Reference, 1e-11);
+    agrees_with_elimination(&Reference, Kind::F64, 1e-11);
 }
 
 #[test]
 fn agree_with_elimination_on_reference_in_f32() {
-    agrees_with_elimination::<Reference, f32>(&Reference, 2e-6);
+    agrees_with_elimination(&Reference, Kind::F32, 2e-6);
 }
 
 fn iterations(method: Method, case: Case<'_>, rtol: f64) -> usize {
-    let (_, report) = solve_case::<_, f64>(&Cpu::new(), method, case, &Stopping::default().rtol(rtol), None);
+    let (_, report) = solve_case(&Cpu::new(), method, case, &Stopping::default().rtol(rtol), None);
     assert_eq!(report.reason, StopReason::Converged, "{method}: {report}");
     report.iterations
 }
@@ -130,13 +130,13 @@ fn minres_solves_indefinite_systems() {
     let a = from_formula(n, |i, j| laplace.get(i, j).unwrap_or(0.0) - if i == j { 1.05 } else { 0.0 });
     let b = random_vector(n, 6);
     let stopping = Stopping::default().rtol(1e-9);
-    let (_, report) = solve_case::<_, f64>(&Cpu::new(), Method::Cg, Case::new(&a, &b), &stopping, None);
+    let (_, report) = solve_case(&Cpu::new(), Method::Cg, Case::new(&a, &b), &stopping, None);
     assert_eq!(report.reason, StopReason::NotPositiveMatrix);
     let expected = dense_solution(&a, &b);
     let scaling = diagonal(&(0..n).map(|i| 1.0 + 0.5 * random(7, i)).collect::<Vec<_>>());
     let plain = Case::new(&a, &b);
     for case in [plain, plain.preconditioned(&scaling)] {
-        let run = |method| solve_case::<_, f64>(&Cpu::new(), method, case, &stopping, None);
+        let run = |method| solve_case(&Cpu::new(), method, case, &stopping, None);
         let (x, report) = run(Method::Minres);
         assert_eq!(report.reason, StopReason::Converged, "{report}");
         let error: Vec<f64> = x.iter().zip(&expected).map(|(x, y)| x - y).collect();
@@ -145,13 +145,14 @@ fn minres_solves_indefinite_systems() {
         let gmres = run(Method::Gmres { restart: n }).1.iterations;
         assert!(report.iterations <= gmres + gmres / 4, "{} {gmres}", report.iterations);
         // On the Reference, and in single precision.
-        let (_, report) = solve_case::<_, f64>(&Reference, Method::Minres, case, &stopping, None);
+        let (_, report) = solve_case(&Reference, Method::Minres, case, &stopping, None);
         assert_eq!(report.reason, StopReason::Converged, "{report}");
-        let (_, report) = solve_case::<_, f32>(&Cpu::new(), Method::Minres, case, &stopping.rtol(1e-4), None);
+        let (single, rough) = (case.in_number(Kind::F32), stopping.rtol(1e-4));
+        let (_, report) = solve_case(&Cpu::new(), Method::Minres, single, &rough, None);
         assert_eq!(report.reason, StopReason::Converged, "{report}");
     }
     // Without a preconditioner the residual decreases monotonically.
-    let (_, report) = solve_case::<_, f64>(&Cpu::new(), Method::Minres, plain, &stopping, None);
+    let (_, report) = solve_case(&Cpu::new(), Method::Minres, plain, &stopping, None);
     assert!(report.history.windows(2).all(|pair| pair[1] <= pair[0] * (1.0 + 1e-10)), "{:?}", report.history);
 }
 
@@ -174,7 +175,7 @@ fn flexible_methods_match_the_plain_ones_for_a_fixed_preconditioner() {
     let a = convection2d(15, 0.0);
     let (m, b) = (jacobi(&random_matrix(225, true, 1)), random_vector(225, 2));
     let case = Case::new(&a, &b).preconditioned(&m);
-    let run = |method| solve_case::<_, f64>(&Cpu::new(), method, case, &Stopping::default(), None);
+    let run = |method| solve_case(&Cpu::new(), method, case, &Stopping::default(), None);
     let pairs =
         [(Method::Cg, Method::FlexibleCg), (Method::Gmres { restart: 10 }, Method::Fgmres { restart: 10 })];
     for (plain, flexible) in pairs {
@@ -187,16 +188,16 @@ fn flexible_methods_match_the_plain_ones_for_a_fixed_preconditioner() {
 
 /// A preconditioner that varies: Jacobi and two multiples of the identity in turn.
 struct Varying {
-    jacobi: MatrixOperator<Cpu, f64>,
+    jacobi: MatrixOperator,
     calls: AtomicUsize,
 }
 
-impl LinearOperator<Cpu, f64> for Varying {
+impl LinearOperator for Varying {
     fn shape(&self) -> (usize, usize) {
-        LinearOperator::<Cpu, f64>::shape(&self.jacobi)
+        self.jacobi.shape()
     }
 
-    fn apply(&self, device: &Cpu, x: &Vec<f64>, y: &mut Vec<f64>, work: &mut Workspace) {
+    fn apply(&self, device: &dyn Device, x: &Vector, y: &mut Vector, work: &mut Workspace) {
         let call = self.calls.fetch_add(1, Ordering::Relaxed);
         match call % 3 {
             0 => self.jacobi.apply(device, x, y, work),
@@ -215,7 +216,7 @@ fn flexible_methods_converge_with_a_varying_preconditioner() {
     let operator = MatrixOperator::new(&device, a.clone()).unwrap();
     let system = System::new(&operator).preconditioner(&varying);
     for method in [Method::FlexibleCg, Method::Fgmres { restart: 30 }, Method::Fgmres { restart: 1 }] {
-        let (x, report) = solved(method, LinearProblem::new(&device, &system, &b));
+        let (x, report) = solved(method, LinearProblem::new(&device, &system, &b.clone().into()));
         assert_eq!(report.reason, StopReason::Converged, "{method}: {report}");
         assert!(residual_norm(&a, &x, &b) <= 1.001e-8 * norm(&b), "{method}");
     }
@@ -227,7 +228,7 @@ fn gmres_residuals_decrease_and_match_the_true_one() {
     for method in
         [Method::Gmres { restart: 12 }, Method::Fgmres { restart: 12 }, Method::Gmres { restart: 400 }]
     {
-        let (_, report) = solve_case::<_, f64>(
+        let (_, report) = solve_case(
             &Cpu::new(),
             method,
             Case::new(&a, &b),
@@ -263,14 +264,14 @@ fn a_reused_workspace_does_not_affect_the_result() {
     // The results of methods that do not suit the matrix must be the same as well.
     for method in general_methods().into_iter().chain([Method::Minres, Method::Richardson]) {
         let mut work = Work::new(method, &device, &system).unwrap();
-        let mut run = |b: &Vec<f64>| {
-            let mut x = vec![0.0; 81];
-            let problem = LinearProblem::new(&device, &system, b);
+        let mut run = |b: &[f64]| {
+            let (b, mut x) = (Vector::from(b.to_vec()), Vector::from(vec![0.0; 81]));
+            let problem = LinearProblem::new(&device, &system, &b);
             let report = solve(problem, &mut x, &mut work).unwrap();
-            (x, report.history)
+            (downloaded(&device, x), report.history)
         };
         let first = run(&b);
-        run(&vec![f64::NAN; 81]); // fills the workspace with NaN
+        run(&[f64::NAN; 81]); // fills the workspace with NaN
         assert_eq!(run(&b), first, "{method}");
     }
 }
@@ -279,11 +280,12 @@ fn a_reused_workspace_does_not_affect_the_result() {
 fn a_matrix_stored_in_single_precision_is_solved_in_double() {
     let a: Csr<f64> = laplace2d(10);
     let device = Cpu::new();
-    let operator = MatrixOperator::<Cpu, f32>::new(&device, a.view().stored_as::<f32>()).unwrap();
+    let operator = MatrixOperator::new(&device, a.view().stored_as::<f32>()).unwrap();
     let system = System::new(&operator);
-    let b = vec![1.0_f64; 100];
+    let b = vec![1.0; 100];
     let stopping = Stopping::default().rtol(1e-13);
-    let (x, report) = solved(Method::Cg, LinearProblem::new(&device, &system, &b).stopping(stopping));
+    let rhs = b.clone().into();
+    let (x, report) = solved(Method::Cg, LinearProblem::new(&device, &system, &rhs).stopping(stopping));
     assert!(report.reason.is_converged(), "{report}");
     // The entries of this matrix are exact in single precision.
     assert!(residual_norm(&a, &x, &b) <= 1.1e-13 * norm(&b));
@@ -294,9 +296,7 @@ fn requested_true_residuals_do_not_affect_the_result() {
     let (a, b) = (laplace2d(12), random_vector(144, 4));
     let forms_x = |method: &Method| !matches!(method, Method::Gmres { .. } | Method::Fgmres { .. });
     for method in krylov_methods().filter(forms_x) {
-        let ask = |stopping: Stopping| {
-            solve_case::<_, f64>(&Cpu::new(), method, Case::new(&a, &b), &stopping, None)
-        };
+        let ask = |stopping: Stopping| solve_case(&Cpu::new(), method, Case::new(&a, &b), &stopping, None);
         let (x, report) = ask(Stopping::default());
         let norm = b.iter().map(|value| value * value).sum::<f64>().sqrt();
         assert!((report.b_norm - norm).abs() < 1e-12 * norm);

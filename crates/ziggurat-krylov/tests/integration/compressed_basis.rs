@@ -5,7 +5,7 @@ use ziggurat_krylov::{Basis, KrylovError, KrylovReport, LinearProblem, Method, S
 use ziggurat_krylov::{Stopping, System, Work, solve};
 use ziggurat_sparse::device::{Cpu, Device, Reference};
 use ziggurat_sparse::operator::MatrixOperator;
-use ziggurat_sparse::{Csr, Reads, f16};
+use ziggurat_sparse::{Csr, Kind};
 
 use crate::matrices::*;
 
@@ -13,21 +13,19 @@ const METHODS: [Method; 2] = [Method::Gmres { restart: 40 }, Method::Fgmres { re
 const COMPRESSED: [Basis; 2] = [Basis::F32, Basis::F16];
 
 /// The solution of a system, preconditioned by its diagonal.
-fn solved_with<D: Device, C: Reads<C> + Reads<f32> + Reads<f16>>(
-    device: &D,
-    (method, basis): (Method, Basis),
+fn solved_with(
+    device: &dyn Device,
+    (method, number, basis): (Method, Kind, Basis),
     (a, b): (&Csr<f64>, &[f64]),
     stopping: Stopping,
-) -> (Vec<C>, KrylovReport) {
-    let operator = |a: &Csr<f64>| MatrixOperator::<D, C>::new(device, a.view().stored_as::<C>()).unwrap();
-    let (matrix, jacobi) = (operator(a), operator(&jacobi(a)));
-    let system = System::new(&matrix).preconditioner(&jacobi);
+) -> (Vec<f64>, KrylovReport) {
+    let (matrix, jacobi) = (operator(device, number, a), operator(device, number, &jacobi(a)));
+    let system = System::new(&matrix).preconditioner(&jacobi).in_number(number);
     let mut work = Work::with_basis(method, basis, device, &system).unwrap();
-    let b: Vec<C> = b.iter().map(|&b| C::narrow(b)).collect();
-    let (b, mut x) = (device.upload(&b).unwrap(), device.zeros(a.rows()).unwrap());
+    let (b, mut x) = (uploaded(device, number, b), device.zeros(number, a.rows()).unwrap());
     let problem = LinearProblem::new(device, &system, &b).stopping(stopping);
     let report = solve(problem, &mut x, &mut work).unwrap();
-    (device.to_host(x).unwrap(), report)
+    (downloaded(device, x), report)
 }
 
 /// The rounding error of `f16` is 5·10⁻⁴, that of `f32` 6·10⁻⁸: a tolerance of 10⁻¹³ is reached
@@ -39,10 +37,10 @@ fn the_accuracy_of_the_iteration_is_kept() {
     let b = random_vector(m * m, 1);
     let stopping = Stopping::default().rtol(1e-13);
     for method in METHODS {
-        let (_, wide) = solved_with::<_, f64>(&Cpu::new(), (method, Basis::F64), (&a, &b), stopping);
+        let (_, wide) = solved_with(&Cpu::new(), (method, Kind::F64, Basis::F64), (&a, &b), stopping);
         assert!(wide.reason.is_converged());
         for basis in COMPRESSED {
-            let (x, report) = solved_with::<_, f64>(&Cpu::new(), (method, basis), (&a, &b), stopping);
+            let (x, report) = solved_with(&Cpu::new(), (method, Kind::F64, basis), (&a, &b), stopping);
             assert_eq!(report.reason, StopReason::Converged, "{method}, {basis}: {report}");
             assert!(residual_norm(&a, &x, &b) <= 1.01e-13 * norm(&b), "{method}, {basis}");
             assert!(report.iterations <= 2 * wide.iterations, "{method}, {basis}: {report}, f64: {wide}");
@@ -60,7 +58,7 @@ fn restarts_come_before_the_promise_is_empty() {
     for method in METHODS {
         for basis in COMPRESSED {
             let stopping = Stopping::default().rtol(1e-12);
-            let (_, report) = solved_with::<_, f64>(&Cpu::new(), (method, basis), (&a, &b), stopping);
+            let (_, report) = solved_with(&Cpu::new(), (method, Kind::F64, basis), (&a, &b), stopping);
             for pair in report.verified.windows(2) {
                 let [(_, before), (at, after)] = [pair[0], pair[1]];
                 if at > 0 {
@@ -88,13 +86,13 @@ fn agrees_with_elimination_on_every_device_and_in_f32() {
         {
             for basis in COMPRESSED {
                 let stopping = Stopping::default().rtol(1e-11);
-                let (x, report) = solved_with::<_, f64>(&Cpu::new(), (method, basis), (&a, &b), stopping);
+                let (x, report) = solved_with(&Cpu::new(), (method, Kind::F64, basis), (&a, &b), stopping);
                 check(x, &report, 1e-11);
-                let (x, report) = solved_with::<_, f64>(&Reference, (method, basis), (&a, &b), stopping);
+                let (x, report) = solved_with(&Reference, (method, Kind::F64, basis), (&a, &b), stopping);
                 check(x, &report, 1e-11);
                 let stopping = Stopping::default().rtol(2e-6);
-                let (x, report) = solved_with::<_, f32>(&Cpu::new(), (method, basis), (&a, &b), stopping);
-                check(x.into_iter().map(f64::from).collect(), &report, 2e-6);
+                let (x, report) = solved_with(&Cpu::new(), (method, Kind::F32, basis), (&a, &b), stopping);
+                check(x, &report, 2e-6);
             }
         }
     }
@@ -110,8 +108,8 @@ fn any_scale_of_the_preconditioned_vectors_fits() {
         let a = Csr::try_new(144, 144, rows, columns, scaled).unwrap();
         let b = random_vector(144, 3);
         for method in METHODS {
-            let choice = (method, Basis::F16);
-            let (x, report) = solved_with::<_, f64>(&Cpu::new(), choice, (&a, &b), Stopping::default());
+            let choice = (method, Kind::F64, Basis::F16);
+            let (x, report) = solved_with(&Cpu::new(), choice, (&a, &b), Stopping::default());
             assert_eq!(report.reason, StopReason::Converged, "{method}, {unit:e}: {report}");
             assert!(residual_norm(&a, &x, &b) <= 1.01e-8 * norm(&b));
         }
@@ -128,7 +126,7 @@ fn the_same_bits_for_any_number_of_threads() {
             let run = |threads: usize| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
                 let stopping = Stopping::default().max_iterations(25);
-                pool.install(|| solved_with::<_, f64>(&Cpu::new(), (method, basis), (&a, &b), stopping).0)
+                pool.install(|| solved_with(&Cpu::new(), (method, Kind::F64, basis), (&a, &b), stopping).0)
             };
             assert_eq!(run(1), run(2), "{method}, {basis}");
         }
@@ -138,10 +136,9 @@ fn the_same_bits_for_any_number_of_threads() {
 #[test]
 fn the_basis_takes_a_half_or_a_quarter_of_the_memory() {
     let device = Cpu::new();
-    let a = MatrixOperator::<_, f64>::new(&device, laplace1d(100)).unwrap();
-    let system: System<'_, Cpu, f64> = System::new(&a);
-    let bytes =
-        |method, basis| Work::with_basis(method, basis, &device, &system).unwrap().basis_bytes(&device);
+    let a = MatrixOperator::new(&device, laplace1d(100)).unwrap();
+    let system = System::new(&a);
+    let bytes = |method, basis| Work::with_basis(method, basis, &device, &system).unwrap().basis_bytes();
     let [gmres, fgmres] = METHODS;
     // A wide basis also stores the vector after the last.
     assert_eq!([Basis::F64, Basis::F32, Basis::F16].map(|basis| bytes(gmres, basis)), [32800, 16000, 8000]);
@@ -151,8 +148,8 @@ fn the_basis_takes_a_half_or_a_quarter_of_the_memory() {
 #[test]
 fn a_method_without_a_basis_is_refused() {
     let device = Cpu::new();
-    let a = MatrixOperator::<_, f64>::new(&device, laplace1d(3)).unwrap();
-    let system: System<'_, Cpu, f64> = System::new(&a);
+    let a = MatrixOperator::new(&device, laplace1d(3)).unwrap();
+    let system = System::new(&a);
     for method in Method::ALL {
         let refused = Work::with_basis(method, Basis::F16, &device, &system).err();
         assert_eq!(refused.is_some(), !method.stores_basis(), "{method}");

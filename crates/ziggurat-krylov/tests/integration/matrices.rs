@@ -1,10 +1,10 @@
 //! Small matrices, their solutions by elimination, and helpers that solve on any device.
 
 use ziggurat_krylov::{KrylovReport, LinearProblem, Method, Observer, Stopping, System, Work, solve};
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::{Device, DeviceExt, Vector};
 use ziggurat_sparse::hash::hash_id;
-use ziggurat_sparse::operator::{LinearOperator, MatrixOperator};
-use ziggurat_sparse::{Csr, Reads, Real};
+use ziggurat_sparse::operator::{LinearOperator, MatrixOperator, Workspace};
+use ziggurat_sparse::{Csr, Kind};
 
 /// A pseudorandom number between -1 and 1.
 pub(crate) fn random(seed: u64, index: usize) -> f64 {
@@ -153,45 +153,72 @@ pub(crate) struct Case<'a> {
     pub(crate) kernel: &'a [Vec<f64>],
     pub(crate) b: &'a [f64],
     pub(crate) guess: &'a [f64],
+    /// The number type of the iteration.
+    pub(crate) number: Kind,
 }
 
 impl<'a> Case<'a> {
-    /// Without preconditioner and kernel. An empty guess means zero.
+    /// In `f64`, without preconditioner and kernel. An empty guess means zero.
     pub(crate) fn new(a: &'a Csr<f64>, b: &'a [f64]) -> Self {
-        Case { a, m: None, kernel: &[], b, guess: &[] }
+        Case { a, m: None, kernel: &[], b, guess: &[], number: Kind::F64 }
     }
 
     pub(crate) fn preconditioned(self, m: &'a Csr<f64>) -> Self {
         Case { m: Some(m), ..self }
     }
+
+    pub(crate) fn in_number(self, number: Kind) -> Self {
+        Case { number, ..self }
+    }
+}
+
+/// A vector in this number type.
+pub(crate) fn uploaded(device: &dyn Device, number: Kind, host: &[f64]) -> Vector {
+    match number {
+        Kind::F64 => device.upload(host).unwrap(),
+        _ => device.upload(&host.iter().map(|&x| x as f32).collect::<Vec<_>>()).unwrap(),
+    }
+}
+
+/// The elements of a vector in any number type.
+pub(crate) fn downloaded(device: &dyn Device, x: Vector) -> Vec<f64> {
+    match x.kind() {
+        Kind::F64 => device.to_host(x).unwrap(),
+        _ => device.to_host::<f32>(x).unwrap().into_iter().map(f64::from).collect(),
+    }
+}
+
+/// A matrix in this number type.
+pub(crate) fn operator(device: &dyn Device, number: Kind, a: &Csr<f64>) -> MatrixOperator {
+    match number {
+        Kind::F64 => MatrixOperator::new(device, a.clone()).unwrap(),
+        _ => MatrixOperator::new(device, a.view().stored_as::<f32>()).unwrap(),
+    }
 }
 
 /// The solution from a zero guess, and the report.
-pub(crate) fn solved<D: Device, C: Real>(
-    method: Method,
-    problem: LinearProblem<'_, D, C>,
-) -> (D::Vector<C>, KrylovReport) {
-    let mut work = Work::new(method, problem.device, problem.system).unwrap();
-    let mut x = problem.device.zeros(problem.device.len(problem.b)).unwrap();
+pub(crate) fn solved(method: Method, problem: LinearProblem<'_>) -> (Vec<f64>, KrylovReport) {
+    let device = problem.device;
+    let mut work = Work::new(method, device, problem.system).unwrap();
+    let mut x = device.zeros(Kind::F64, problem.b.len()).unwrap();
     let report = solve(problem, &mut x, &mut work).unwrap();
-    (x, report)
+    (downloaded(device, x), report)
 }
 
 /// The solution in double precision, and the report. Also checks that the reported residual is the
 /// true one.
-pub(crate) fn solve_case<D: Device, C: Reads<C>>(
-    device: &D,
+pub(crate) fn solve_case(
+    device: &dyn Device,
     method: Method,
     case: Case<'_>,
     stopping: &Stopping,
     observer: Option<&mut Observer<'_>>,
 ) -> (Vec<f64>, KrylovReport) {
-    let narrow = |host: &[f64]| host.iter().map(|&x| C::narrow(x)).collect::<Vec<C>>();
-    let upload = |host: &[f64]| device.upload(&narrow(host)).unwrap();
-    let operator = |a: &Csr<f64>| MatrixOperator::<D, C>::new(device, a.view().stored_as::<C>()).unwrap();
+    let upload = |host: &[f64]| uploaded(device, case.number, host);
+    let operator = |a| operator(device, case.number, a);
     let (a, m) = (operator(case.a), case.m.map(operator));
-    let kernel: Vec<D::Vector<C>> = case.kernel.iter().map(|v| upload(v)).collect();
-    let mut system = System::new(&a).kernel(&kernel);
+    let kernel: Vec<Vector> = case.kernel.iter().map(|v| upload(v)).collect();
+    let mut system = System::new(&a).kernel(&kernel).in_number(case.number);
     if let Some(m) = &m {
         system = system.preconditioner(m);
     }
@@ -205,15 +232,8 @@ pub(crate) fn solve_case<D: Device, C: Reads<C>>(
     }
     let report = solve(problem, &mut x, &mut work).unwrap();
 
-    let mut r = device.zeros::<C>(case.b.len()).unwrap();
-    LinearOperator::<D, C>::residual(
-        &a,
-        device,
-        &x,
-        &b,
-        &mut r,
-        &mut ziggurat_sparse::operator::Workspace::none(),
-    );
+    let mut r = device.zeros(case.number, case.b.len()).unwrap();
+    a.residual(device, &x, &b, &mut r, &mut Workspace::none());
     let residual = device.norm(&r);
     let same = residual == report.residual || residual.is_nan() && report.residual.is_nan();
     assert!(same, "{method}: {residual} is not the reported residual, {report}");
@@ -228,7 +248,5 @@ pub(crate) fn solve_case<D: Device, C: Reads<C>>(
         );
     }
     assert_eq!(report.history.len(), report.iterations);
-    let mut host = vec![C::zero(); case.b.len()];
-    device.download(&x, &mut host).unwrap();
-    (host.iter().map(|x| x.wide()).collect(), report)
+    (downloaded(device, x), report)
 }

@@ -1,16 +1,19 @@
 //! Agreement of processes: two threads, each with a device and its part of every vector, solve
 //! together.
 
-use std::borrow::Borrow;
+use std::any::Any;
 use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ziggurat_krylov::{Basis, LinearProblem, Method, Progress, StopReason, Stopping, System, Work, solve};
-use ziggurat_sparse::device::{Cpu, Device, DeviceError, Direction, HostMatrix, NoHalo, Reference, Remote};
+use ziggurat_sparse::device::{
+    Cpu, Device, DeviceError, Direction, Halo, HostSlice, HostSliceMut, Matrix, Processes, Traffic, Vector,
+    Vectors,
+};
 use ziggurat_sparse::operator::MatrixOperator;
-use ziggurat_sparse::{Csr, Reads, Real, Store};
+use ziggurat_sparse::{Csr, Kind};
 
 use crate::matrices::*;
 
@@ -56,24 +59,9 @@ impl Process {
             *number = if self.rank == 0 { combine(*number, other) } else { combine(other, *number) };
         }
     }
-
-    fn sum(&self, name: &'static str, number: f64) -> f64 {
-        let mut sum = [number];
-        self.reduce(name, &mut sum, |first, second| first + second);
-        sum[0]
-    }
 }
 
-impl Device for Process {
-    type Vector<T: Store> = Vec<T>;
-    type Matrix<S: Store> = HostMatrix<S>;
-    type Halo = NoHalo;
-    type Setup = Reference;
-
-    fn name(&self) -> String {
-        format!("process {} of 2", self.rank)
-    }
-
+impl Processes for Process {
     fn sum_of_all(&self, numbers: &mut [i64]) {
         let mut sums: Vec<f64> = numbers.iter().map(|&number| number as f64).collect();
         self.reduce("sum_of_all", &mut sums, |first, second| first + second);
@@ -86,175 +74,149 @@ impl Device for Process {
         if self.rank == 0 { 0 } else { first[0] as u64 }
     }
 
-    fn combine<C: Real, B: Borrow<Vec<C>> + Sync>(
-        &self,
-        coefficients: &[C],
-        xs: &[B],
-        beta: C,
-        y: &mut Vec<C>,
-    ) -> f64 {
-        self.sum("combine", self.cpu.combine(coefficients, xs, beta, y))
+    // ---- not used by Krylov methods
+
+    fn take_part(&self, _: Matrix, _: Box<dyn Any>) -> Result<Matrix, DeviceError> {
+        unimplemented!()
     }
 
-    fn dot<C: Real>(&self, x: &Vec<C>, y: &Vec<C>) -> f64 {
-        self.sum("dot", self.cpu.dot(x, y))
+    fn halo_values(&self, _: &Halo, _: &[f64]) -> Vec<f64> {
+        unimplemented!()
     }
 
-    fn dots<C: Real, B: Borrow<Vec<C>> + Sync>(&self, xs: &[B], y: &Vec<C>, out: &mut [f64]) {
+    fn largest_of_all(&self, _: f64) -> f64 {
+        unimplemented!()
+    }
+}
+
+impl Device for Process {
+    fn name(&self) -> String {
+        format!("process {} of 2", self.rank)
+    }
+
+    fn share(&self) -> Arc<dyn Device> {
+        Arc::new(self.clone())
+    }
+
+    fn processes(&self) -> Option<&dyn Processes> {
+        Some(self)
+    }
+
+    fn combine(&self, coefficients: &[f64], xs: Vectors<'_>, beta: f64, y: &mut Vector) -> f64 {
+        let mut square = [self.cpu.combine(coefficients, xs, beta, y)];
+        self.reduce("combine", &mut square, |first, second| first + second);
+        square[0]
+    }
+
+    fn dots(&self, xs: Vectors<'_>, y: &Vector, out: &mut [f64]) {
         self.cpu.dots(xs, y, out);
         self.reduce("dots", out, |first, second| first + second);
     }
 
-    fn norm_max<C: Real>(&self, x: &Vec<C>) -> f64 {
+    fn norm_max(&self, x: &Vector) -> f64 {
         let mut largest = [self.cpu.norm_max(x)];
         self.reduce("norm_max", &mut largest, f64::max);
         largest[0]
     }
 
-    fn dots_compressed<C: Reads<S>, S: Store>(&self, xs: &[Vec<S>], y: &Vec<C>, out: &mut [f64]) {
-        self.cpu.dots_compressed(xs, y, out);
-        self.reduce("dots_compressed", out, |first, second| first + second);
-    }
-
-    fn combine_compressed<C: Reads<S>, S: Store>(
-        &self,
-        coefficients: &[C],
-        xs: &[Vec<S>],
-        beta: C,
-        y: &mut Vec<C>,
-    ) -> f64 {
-        self.sum("combine_compressed", self.cpu.combine_compressed(coefficients, xs, beta, y))
-    }
-
     // ---- local to a process
 
+    fn computes_in(&self, number: Kind) -> bool {
+        self.cpu.computes_in(number)
+    }
+
     fn compresses_vectors(&self) -> bool {
-        true
+        self.cpu.compresses_vectors()
     }
 
-    fn compress<C: Reads<S>, S: Store>(&self, alpha: C, x: &Vec<C>, y: &mut Vec<S>) {
-        self.cpu.compress(alpha, x, y);
-    }
-
-    fn decompress<C: Reads<S>, S: Store>(&self, alpha: C, x: &Vec<S>, y: &mut Vec<C>) {
-        self.cpu.decompress(alpha, x, y);
-    }
-
-    fn zeros<T: Store>(&self, len: usize) -> Result<Vec<T>, DeviceError> {
-        self.cpu.zeros(len)
-    }
-
-    fn upload<T: Store>(&self, host: &[T]) -> Result<Vec<T>, DeviceError> {
-        self.cpu.upload(host)
-    }
-
-    fn write<T: Store>(&self, host: &[T], x: &mut Vec<T>) -> Result<(), DeviceError> {
-        self.cpu.write(host, x)
-    }
-
-    fn download<T: Store>(&self, x: &Vec<T>, host: &mut [T]) -> Result<(), DeviceError> {
-        self.cpu.download(x, host)
-    }
-
-    fn upload_matrix<S: Store>(&self, host: HostMatrix<S>) -> Result<HostMatrix<S>, DeviceError> {
-        self.cpu.upload_matrix(host)
-    }
-
-    fn len<T: Store>(&self, x: &Vec<T>) -> usize {
-        x.len()
-    }
-
-    fn shape<S: Store>(&self, a: &HostMatrix<S>) -> (usize, usize) {
-        (a.rows(), a.cols())
+    fn traffic(&self) -> Option<Traffic> {
+        self.cpu.traffic()
     }
 
     fn finish(&self) -> Result<(), DeviceError> {
         self.cpu.finish()
     }
 
-    fn spmv<C: Reads<S>, S: Store>(&self, alpha: C, a: &HostMatrix<S>, x: &Vec<C>, beta: C, y: &mut Vec<C>) {
+    fn zeros(&self, number: Kind, len: usize) -> Result<Vector, DeviceError> {
+        self.cpu.zeros(number, len)
+    }
+
+    fn take(&self, host: Vector) -> Result<Vector, DeviceError> {
+        self.cpu.take(host)
+    }
+
+    fn take_matrix(&self, host: Matrix) -> Result<Matrix, DeviceError> {
+        self.cpu.take_matrix(host)
+    }
+
+    fn write(&self, host: HostSlice<'_>, x: &mut Vector) -> Result<(), DeviceError> {
+        self.cpu.write(host, x)
+    }
+
+    fn download(&self, x: &Vector, host: HostSliceMut<'_>) -> Result<(), DeviceError> {
+        self.cpu.download(x, host)
+    }
+
+    fn spmv(&self, alpha: f64, a: &Matrix, x: &Vector, beta: f64, y: &mut Vector) {
         self.cpu.spmv(alpha, a, x, beta, y);
     }
 
-    fn residual<C: Reads<S>, S: Store>(&self, a: &HostMatrix<S>, x: &Vec<C>, b: &Vec<C>, r: &mut Vec<C>) {
+    fn residual(&self, a: &Matrix, x: &Vector, b: &Vector, r: &mut Vector) {
         self.cpu.residual(a, x, b, r);
     }
 
-    fn fill<C: Real>(&self, value: C, x: &mut Vec<C>) {
+    fn fill(&self, value: f64, x: &mut Vector) {
         self.cpu.fill(value, x);
     }
 
-    fn copy<C: Real>(&self, x: &Vec<C>, y: &mut Vec<C>) {
+    fn copy(&self, x: &Vector, y: &mut Vector) {
         self.cpu.copy(x, y);
     }
 
-    fn axpby<C: Real>(&self, alpha: C, x: &Vec<C>, beta: C, y: &mut Vec<C>) {
+    fn cast_scaled(
+        &self,
+        alpha: f64,
+        d: Option<&Vector>,
+        x: &Vector,
+        y: &mut Vector,
+        largest: Option<&mut f64>,
+    ) {
+        assert!(largest.is_none(), "a reduction");
+        self.cpu.cast_scaled(alpha, d, x, y, None);
+    }
+
+    fn axpby(&self, alpha: f64, x: &Vector, beta: f64, y: &mut Vector) {
         self.cpu.axpby(alpha, x, beta, y);
     }
 
-    fn axpbypcz<C: Real>(&self, alpha: C, x: &Vec<C>, beta: C, y: &Vec<C>, gamma: C, z: &mut Vec<C>) {
+    fn axpbypcz(&self, alpha: f64, x: &Vector, beta: f64, y: &Vector, gamma: f64, z: &mut Vector) {
         self.cpu.axpbypcz(alpha, x, beta, y, gamma, z);
     }
 
-    fn step_and_turn<C: Real>(&self, alpha: C, x: &mut Vec<C>, beta: C, z: &Vec<C>, p: &mut Vec<C>) {
+    fn step_and_turn(&self, alpha: f64, x: &mut Vector, beta: f64, z: &Vector, p: &mut Vector) {
         self.cpu.step_and_turn(alpha, x, beta, z, p);
     }
 
     // ---- not used by Krylov methods
 
-    fn upload_part<S: Store>(
-        &self,
-        _: HostMatrix<S>,
-        remote: Remote<S, NoHalo>,
-    ) -> Result<HostMatrix<S>, DeviceError> {
-        match remote.halo {}
-    }
-
-    fn halo_values(&self, halo: &NoHalo, _: &[f64]) -> Vec<f64> {
-        match *halo {}
-    }
-
-    fn sweep<C: Reads<S>, S: Store>(
-        &self,
-        _: &HostMatrix<S>,
-        _: C,
-        _: &Vec<C>,
-        _: &Vec<C>,
-        _: &Vec<C>,
-        _: C,
-        _: &mut Vec<C>,
-    ) {
+    fn sweep(&self, _: &Matrix, _: f64, _: &Vector, _: &Vector, _: &Vector, _: f64, _: &mut Vector) {
         unimplemented!()
     }
 
-    fn gauss_seidel<C: Reads<S>, S: Store>(
+    fn gauss_seidel(
         &self,
-        _: &HostMatrix<S>,
-        _: &Vec<C>,
-        _: &Vec<C>,
-        _: Option<&Vec<C>>,
+        _: &Matrix,
+        _: &Vector,
+        _: &Vector,
+        _: Option<&Vector>,
         _: usize,
         _: Direction,
-        _: &mut Vec<C>,
+        _: &mut Vector,
     ) {
         unimplemented!()
     }
 
-    fn cast<X: Real, Y: Real>(&self, _: &Vec<X>, _: &mut Vec<Y>) {
-        unimplemented!()
-    }
-
-    fn cast_scaled_max<X: Real, Y: Real>(
-        &self,
-        _: f64,
-        _: Option<&Vec<f32>>,
-        _: &Vec<X>,
-        _: &mut Vec<Y>,
-    ) -> f64 {
-        unimplemented!()
-    }
-
-    fn diagonal<C: Real>(&self, _: C, _: &Vec<C>, _: &Vec<C>, _: C, _: &mut Vec<C>) {
+    fn diagonal(&self, _: f64, _: &Vector, _: &Vector, _: f64, _: &mut Vector) {
         unimplemented!()
     }
 }
@@ -275,9 +237,9 @@ fn two_processes_share_a_compressed_basis() {
         let [here, there] = in_two_processes(|device| {
             let operator = MatrixOperator::new(&device, convection2d(8 + device.rank, 0.3)).unwrap();
             let system = System::new(&operator);
-            let b = random_vector((8 + device.rank).pow(2), device.rank as u64);
+            let b = Vector::from(random_vector((8 + device.rank).pow(2), device.rank as u64));
             let mut work = Work::with_basis(method, Basis::F16, &device, &system).unwrap();
-            let mut x = vec![0.0; b.len()];
+            let mut x = Vector::from(vec![0.0; b.len()]);
             solve(LinearProblem::new(&device, &system, &b), &mut x, &mut work).unwrap()
         });
         assert_eq!((here.reason, &here.history), (there.reason, &there.history), "{method}");
@@ -304,7 +266,7 @@ fn two_processes_solve_as_one() {
         if method == Method::Richardson {
             case = case.preconditioned(&inverse_diagonal);
         }
-        let (x, report) = solve_case::<_, f64>(&Cpu::new(), method, case, &Stopping::default(), None);
+        let (x, report) = solve_case(&Cpu::new(), method, case, &Stopping::default(), None);
         assert_eq!(report.reason, StopReason::Converged);
         let [(first, here), (second, there)] = in_two_processes(|device| {
             let operator = MatrixOperator::new(&device, blocks[device.rank].clone()).unwrap();
@@ -313,7 +275,7 @@ fn two_processes_solve_as_one() {
             if method == Method::Richardson {
                 system = system.preconditioner(&preconditioner);
             }
-            let b = if device.rank == 0 { b[..n].to_vec() } else { b[n..].to_vec() };
+            let b = Vector::from(if device.rank == 0 { b[..n].to_vec() } else { b[n..].to_vec() });
             solved(method, LinearProblem::new(&device, &system, &b))
         });
         assert_eq!(
@@ -339,7 +301,7 @@ fn laplace_in_two_processes(
         let rank = device.rank;
         let operator = MatrixOperator::new(&device, a.clone()).unwrap();
         let system = System::new(&operator);
-        let b = random_vector(64, rank as u64);
+        let b = Vector::from(random_vector(64, rank as u64));
         let mut observer = |progress: &Progress| {
             if wants_to_stop(rank, progress) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
@@ -377,7 +339,7 @@ fn a_right_hand_side_that_is_zero_on_one_process_is_not_zero() {
         let reasons = in_two_processes(|device| {
             let operator = MatrixOperator::new(&device, a.clone()).unwrap();
             let system = System::new(&operator);
-            let b = vec![device.rank as f64 * 1e-200; 5];
+            let b = Vector::from(vec![device.rank as f64 * 1e-200; 5]);
             solved(method, LinearProblem::new(&device, &system, &b)).1.reason
         });
         assert_eq!(reasons, [StopReason::NotFinite; 2], "{method}");

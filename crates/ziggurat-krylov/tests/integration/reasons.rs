@@ -4,14 +4,14 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ziggurat_krylov::{Combine, KrylovReport, LinearProblem, Method, Progress, StopReason, Stopping, System};
-use ziggurat_sparse::Csr;
-use ziggurat_sparse::device::{Cpu, Device};
+use ziggurat_sparse::device::{Cpu, Device, DeviceExt, Vector};
 use ziggurat_sparse::operator::{LinearOperator, MatrixOperator, Workspace};
+use ziggurat_sparse::{Csr, Kind};
 
 use crate::matrices::*;
 
 fn run(method: Method, case: Case<'_>, stopping: &Stopping) -> (Vec<f64>, KrylovReport) {
-    solve_case::<_, f64>(&Cpu::new(), method, case, stopping, None)
+    solve_case(&Cpu::new(), method, case, stopping, None)
 }
 
 fn reason(method: Method, case: Case<'_>) -> StopReason {
@@ -143,12 +143,12 @@ struct Failing {
     calls: AtomicUsize,
 }
 
-impl<D: Device> LinearOperator<D, f64> for Failing {
+impl LinearOperator for Failing {
     fn shape(&self) -> (usize, usize) {
         (self.n, self.n)
     }
 
-    fn apply(&self, device: &D, x: &D::Vector<f64>, y: &mut D::Vector<f64>, _: &mut Workspace) {
+    fn apply(&self, device: &dyn Device, x: &Vector, y: &mut Vector, _: &mut Workspace) {
         let call = self.calls.fetch_add(1, Ordering::Relaxed);
         device.axpby(if call == self.fails_at { f64::NAN } else { 1.0 }, x, 0.0, y);
     }
@@ -162,7 +162,7 @@ fn a_late_nan_does_not_spoil_the_solution_so_far() {
     for method in krylov_methods() {
         let failing = Failing { n: 100, fails_at: 12, calls: AtomicUsize::new(0) };
         let system = System::new(&operator).preconditioner(&failing);
-        let (x, report) = solved(method, LinearProblem::new(&device, &system, &b));
+        let (x, report) = solved(method, LinearProblem::new(&device, &system, &b.clone().into()));
         assert_eq!(report.reason, StopReason::NotFinite, "{method}");
         assert!(x.iter().all(|x| x.is_finite()), "{method}");
         assert!(report.residual < report.initial_residual && report.iterations > 5, "{method}: {report}");
@@ -186,18 +186,18 @@ fn breakdowns() {
 }
 
 /// A matrix that counts the computations of b − A x.
-struct Counting(MatrixOperator<Cpu, f64>, AtomicUsize);
+struct Counting(MatrixOperator, AtomicUsize);
 
-impl LinearOperator<Cpu, f64> for Counting {
+impl LinearOperator for Counting {
     fn shape(&self) -> (usize, usize) {
-        LinearOperator::<Cpu, f64>::shape(&self.0)
+        self.0.shape()
     }
 
-    fn apply(&self, device: &Cpu, x: &Vec<f64>, y: &mut Vec<f64>, work: &mut Workspace) {
+    fn apply(&self, device: &dyn Device, x: &Vector, y: &mut Vector, work: &mut Workspace) {
         self.0.apply(device, x, y, work);
     }
 
-    fn residual(&self, device: &Cpu, x: &Vec<f64>, b: &Vec<f64>, r: &mut Vec<f64>, work: &mut Workspace) {
+    fn residual(&self, device: &dyn Device, x: &Vector, b: &Vector, r: &mut Vector, work: &mut Workspace) {
         self.1.fetch_add(1, Ordering::Relaxed);
         self.0.residual(device, x, b, r, work);
     }
@@ -226,7 +226,7 @@ fn solves_of_small_integers(method: Method) -> (usize, usize) {
         let b: Vec<f64> = (0..4).map(|i| (2.49 * random(seed + 1000, i)).round()).collect();
         let operator = Counting(MatrixOperator::new(&device, a.clone()).unwrap(), AtomicUsize::new(0));
         let system = System::new(&operator);
-        let (x, report) = solved(method, LinearProblem::new(&device, &system, &b));
+        let (x, report) = solved(method, LinearProblem::new(&device, &system, &b.clone().into()));
         if report.reason.is_converged() {
             converged += 1;
             assert!(residual_norm(&a, &x, &b) <= 1.001e-8 * norm(&b));
@@ -245,7 +245,8 @@ fn stagnation_in_single_precision() {
     let methods = krylov_methods().chain([Method::Gmres { restart: 60 }, Method::Fgmres { restart: 60 }]);
     for method in methods {
         let stopping = Stopping::default().rtol(1e-12).max_iterations(100_000);
-        let (x, report) = solve_case::<_, f32>(&Cpu::new(), method, Case::new(&a, &b), &stopping, None);
+        let case = Case::new(&a, &b).in_number(Kind::F32);
+        let (x, report) = solve_case(&Cpu::new(), method, case, &stopping, None);
         assert_eq!(report.reason, StopReason::Stagnated, "{method}: {report}");
         assert!(report.relative_residual > 1e-12 && report.relative_residual < 1e-3, "{method}: {report}");
         assert!(x.iter().all(|x| x.is_finite()));
@@ -257,7 +258,7 @@ fn a_tolerance_below_rounding_stagnates() {
     let (a, b) = (laplace1d(60), random_vector(60, 1));
     for (method, rtol) in krylov_methods().flat_map(|method| [(method, 0.0), (method, 1e-25)]) {
         let stopping = Stopping::default().rtol(rtol).max_iterations(100_000);
-        let (_, report) = solve_case::<_, f64>(&Cpu::new(), method, Case::new(&a, &b), &stopping, None);
+        let (_, report) = solve_case(&Cpu::new(), method, Case::new(&a, &b), &stopping, None);
         assert_eq!(report.reason, StopReason::Stagnated, "{method}: {report}");
         assert!(report.relative_residual < 1e-11 && report.iterations < 5000, "{method}: {report}");
     }
@@ -288,19 +289,20 @@ fn stagnation_of_restarted_gmres() {
 
 /// A matrix with inaccurate products and accurate residuals, as of a matrix-free operator in low
 /// precision.
-struct Inaccurate(MatrixOperator<Cpu, f64>);
+struct Inaccurate(MatrixOperator);
 
-impl LinearOperator<Cpu, f64> for Inaccurate {
+impl LinearOperator for Inaccurate {
     fn shape(&self) -> (usize, usize) {
-        LinearOperator::<Cpu, f64>::shape(&self.0)
+        self.0.shape()
     }
 
-    fn apply(&self, device: &Cpu, x: &Vec<f64>, y: &mut Vec<f64>, work: &mut Workspace) {
+    fn apply(&self, device: &dyn Device, x: &Vector, y: &mut Vector, work: &mut Workspace) {
         self.0.apply(device, x, y, work);
+        let y: &mut [f64] = y.elements_mut().unwrap();
         y.iter_mut().enumerate().for_each(|(i, y)| *y *= 1.0 + 1e-3 * random(3, i));
     }
 
-    fn residual(&self, device: &Cpu, x: &Vec<f64>, b: &Vec<f64>, r: &mut Vec<f64>, work: &mut Workspace) {
+    fn residual(&self, device: &dyn Device, x: &Vector, b: &Vector, r: &mut Vector, work: &mut Workspace) {
         self.0.residual(device, x, b, r, work);
     }
 }
@@ -313,7 +315,7 @@ fn a_false_promise_of_convergence_restarts_until_it_is_true() {
     let inaccurate = Inaccurate(MatrixOperator::new(&device, a.clone()).unwrap());
     let system = System::new(&inaccurate);
     for method in krylov_methods() {
-        let (x, report) = solved(method, LinearProblem::new(&device, &system, &b));
+        let (x, report) = solved(method, LinearProblem::new(&device, &system, &b.clone().into()));
         assert_eq!(report.reason, StopReason::Converged, "{method}: {report}");
         assert!(residual_norm(&a, &x, &b) <= 1.001e-8 * norm(&b), "{method}");
         let promises = report.history.iter().filter(|&&norm_r| norm_r <= 1e-8 * norm(&b)).count();
@@ -331,8 +333,7 @@ fn interrupted_by_the_observer() {
             if progress.iteration == 4 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let stopping = Stopping::default();
-        let (_, report) =
-            solve_case::<_, f64>(&Cpu::new(), method, Case::new(&a, &b), &stopping, Some(&mut observer));
+        let (_, report) = solve_case(&Cpu::new(), method, Case::new(&a, &b), &stopping, Some(&mut observer));
         assert_eq!((report.reason, report.iterations), (StopReason::Interrupted, 4), "{method}");
         assert_eq!(seen.iter().map(|progress| progress.residual).collect::<Vec<_>>(), report.history);
         assert_eq!(seen.iter().map(|progress| progress.iteration).collect::<Vec<_>>(), [1, 2, 3, 4]);
@@ -345,7 +346,7 @@ fn interrupted_by_the_observer() {
 }
 
 fn norm_of(b: &[f64]) -> f64 {
-    Cpu::new().norm(&b.to_vec())
+    Cpu::new().norm(&b.to_vec().into())
 }
 
 /// A good guess, so that its residual is far from ‖b‖.
@@ -355,13 +356,13 @@ fn tolerances_relative_to_the_guess_combine_with_others() {
     let b = random_vector(144, 1);
     let guess = {
         let stopping = Stopping::default().rtol(1e-4);
-        solve_case::<_, f64>(&Cpu::new(), Method::Cg, Case::new(&a, &b), &stopping, None).0
+        solve_case(&Cpu::new(), Method::Cg, Case::new(&a, &b), &stopping, None).0
     };
     let rough = residual_norm(&a, &guess, &b);
     for method in [Method::Cg, Method::Gmres { restart: 20 }, Method::Idr] {
         let run = |stopping: Stopping| {
             let case = Case { guess: &guess, ..Case::new(&a, &b) };
-            let (_, report) = solve_case::<_, f64>(&Cpu::new(), method, case, &stopping, None);
+            let (_, report) = solve_case(&Cpu::new(), method, case, &stopping, None);
             assert_eq!(report.reason, StopReason::Converged, "{method}: {report}");
             report
         };

@@ -16,7 +16,7 @@ fn one_thread_or_two() {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
                 let case = Case::new(&a, &b).preconditioned(&p);
-                let (x, report) = solve_case::<_, f64>(&Cpu::new(), method, case, &stopping, None);
+                let (x, report) = solve_case(&Cpu::new(), method, case, &stopping, None);
                 assert_eq!(report.iterations, 25);
                 let bits = |v: &[f64]| v.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
                 (bits(&x), bits(&report.history), report.residual.to_bits())

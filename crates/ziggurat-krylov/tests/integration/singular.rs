@@ -20,7 +20,7 @@ fn free_chain(n: usize) -> Csr<f64> {
     })
 }
 
-fn consistent_system_converges<D: Device>(device: &D) {
+fn consistent_system_converges(device: &dyn Device) {
     let n = 60;
     let a = free_chain(n);
     // Not a multiple of the identity, so its results have a kernel component.
@@ -31,7 +31,7 @@ fn consistent_system_converges<D: Device>(device: &D) {
     for method in krylov_methods().chain([Method::Gmres { restart: 60 }]) {
         let case = Case { kernel: &kernel, guess: &guess, ..Case::new(&a, &b).preconditioned(&m) };
         let stopping = Stopping::default().max_iterations(5000);
-        let (x, report) = solve_case::<D, f64>(device, method, case, &stopping, None);
+        let (x, report) = solve_case(device, method, case, &stopping, None);
         assert_eq!(report.reason, StopReason::Converged, "{method}: {report}");
         let mean = x.iter().sum::<f64>() / n as f64;
         assert!((mean - 3.0).abs() < 1e-10, "{method}: x keeps the kernel component of the guess, {mean}");
@@ -54,7 +54,7 @@ fn inconsistent_systems_are_reported_unless_the_projection_is_accepted() {
     let unreachable = 0.1 * (n as f64).sqrt();
     for method in krylov_methods() {
         let case = Case { kernel: &kernel, ..Case::new(&a, &b) };
-        let solve = |stopping| solve_case::<_, f64>(&Cpu::new(), method, case, &stopping, None);
+        let solve = |stopping| solve_case(&Cpu::new(), method, case, &stopping, None);
         let (x, report) = solve(Stopping::default());
         assert_eq!(report.reason, StopReason::Inconsistent, "{method}: {report}");
         // It stopped at the least-squares solution; the residual is the kernel component of b.
@@ -80,7 +80,7 @@ fn inconsistent_systems_are_reported_unless_the_projection_is_accepted() {
     for (method, accept) in Method::ALL.into_iter().flat_map(|method| [(method, false), (method, true)]) {
         let case = Case { kernel: &kernel, guess: &[1.0; 30], ..Case::new(&a, &b) };
         let stopping = Stopping::default().project_rhs(accept);
-        let (x, report) = solve_case::<_, f64>(&Cpu::new(), method, case, &stopping, None);
+        let (x, report) = solve_case(&Cpu::new(), method, case, &stopping, None);
         let expected = if accept { StopReason::Converged } else { StopReason::Inconsistent };
         assert_eq!((report.reason, report.iterations), (expected, 0), "{method}");
         assert!((report.relative_residual - 1.0).abs() < 1e-14 && (report.left_out - 1.0).abs() < 1e-14);
@@ -104,7 +104,7 @@ fn more_kernel_vectors_than_one_pass_takes() {
     let m = diagonal(&(0..n).map(|i| 0.2 + 0.3 * random(5, i).abs()).collect::<Vec<_>>());
     for method in krylov_methods() {
         let case = Case { kernel: &kernel, ..Case::new(&a, &b).preconditioned(&m) };
-        let (x, report) = solve_case::<_, f64>(&Cpu::new(), method, case, &Stopping::default(), None);
+        let (x, report) = solve_case(&Cpu::new(), method, case, &Stopping::default(), None);
         assert_eq!(report.reason, StopReason::Converged, "{method}: {report}");
         for chain in x.chunks(length) {
             assert!(chain.iter().sum::<f64>().abs() < 1e-12);
@@ -120,7 +120,7 @@ fn richardson_keeps_the_kernel_component_of_the_guess() {
     let (mut b, guess) = (product(&a, &random_vector(n, 1)), vec![3.0; n]);
     let solve = |b: &[f64]| {
         let case = Case { kernel: &kernel, guess: &guess, ..Case::new(&a, b).preconditioned(&m) };
-        solve_case::<_, f64>(&Cpu::new(), Method::Richardson, case, &Stopping::default(), None)
+        solve_case(&Cpu::new(), Method::Richardson, case, &Stopping::default(), None)
     };
     let (x, report) = solve(&b);
     assert_eq!(report.reason, StopReason::Converged, "{report}");

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use ziggurat::amg::{self, interpolate::NearKernel};
 use ziggurat::config::Krylov;
 use ziggurat::krylov::{Progress, StopReason, Stopping};
-use ziggurat::sparse::device::{Cpu, Reference};
+use ziggurat::sparse::Kind;
+use ziggurat::sparse::device::{Reference, Vector};
 use ziggurat::sparse::operator::LinearOperator;
 use ziggurat::{Coordinates, Solution, SolveOptions, Solver, SolverConfig, Updated};
 use ziggurat_mpi::{Comm, DistributedCsr, DistributedSolver, rigid_body_modes};
@@ -113,9 +114,9 @@ fn one(config: &str) -> Option<Solver> {
 }
 
 /// A solver whose levels are made on a device, here the slow one of the tests.
-fn on_reference() -> Solver<Reference> {
+fn on_reference() -> Solver {
     let config = SolverConfig::from_json(r#"{"setup": "device"}"#).unwrap();
-    let builder = Solver::builder().config(config).device(Reference);
+    let builder = Solver::builder().config(config).device(&Reference);
     builder.build(problem(POISSON).matrix().unwrap()).unwrap()
 }
 
@@ -195,10 +196,10 @@ fn they_updated(comm: &Arc<dyn Comm>) -> Result<bool, String> {
 }
 
 fn cycle(solver: &Solver) -> bool {
-    let (cycle, mut z) = (solver.preconditioner(), vec![0.0; 1000]);
-    let mut work = LinearOperator::<Cpu, f64>::workspace(cycle, solver.device()).unwrap();
-    cycle.apply(solver.device(), &vec![1.0; 1000], &mut z, &mut work);
-    z.iter().all(|&z| z > 0.0)
+    let (cycle, mut z) = (solver.preconditioner(), Vector::from(vec![0.0; 1000]));
+    let mut work = cycle.workspace(solver.device(), Kind::F64).unwrap();
+    cycle.apply(solver.device(), &vec![1.0; 1000].into(), &mut z, &mut work);
+    z.elements().unwrap().iter().all(|&z: &f64| z > 0.0)
 }
 
 fn their_cycle(solver: &DistributedSolver) -> bool {

@@ -7,7 +7,7 @@ use ziggurat::SolverConfig;
 use ziggurat::amg::interpolate::NearKernel;
 use ziggurat_gpu::Gpu;
 use ziggurat_mpi::{Comm, DistributedCsr, DistributedSolver, rigid_body_modes};
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::{Cpu, Device};
 use ziggurat_sparse::gallery::Problem;
 
 use crate::launch::{is_rank, mpirun, rank};
@@ -44,7 +44,7 @@ fn system(comm: &Arc<dyn Comm>, name: &str) -> System {
 /// The levels, the iterations, the elements of x and the elements after one cycle.
 type Found = (Vec<(u64, u64, u64)>, usize, Vec<f64>, Vec<f64>);
 
-fn solve<D: Device>(device: D, system: &System, config: &SolverConfig) -> Found {
+fn solve(device: &dyn Device, system: &System, config: &SolverConfig) -> Found {
     let System { a, b, modes } = system;
     let solver = DistributedSolver::on(device, a, modes.as_ref(), config.clone()).unwrap();
     let mut cycle = vec![0.0; b.len()];
@@ -79,9 +79,9 @@ fn a_gpu_per_rank_gives_the_levels_and_the_solution_of_cpus() {
             );
             let (config, system) = (SolverConfig::from_json(&json).unwrap(), system(comm, name));
             let before = gpu.traffic().unwrap();
-            let there = solve(gpu.clone(), &system, &config);
+            let there = solve(&gpu, &system, &config);
             let after = gpu.traffic().unwrap();
-            let here = solve(ziggurat_sparse::device::Cpu::new(), &system, &config);
+            let here = solve(&Cpu::new(), &system, &config);
             assert_eq!(there.0, here.0, "{name}, {smoother}: levels");
             assert!(there.1.abs_diff(here.1) <= 1, "{name}, {smoother}: {} for {}", there.1, here.1);
             let solutions = difference(&**comm, &here.2, &there.2);

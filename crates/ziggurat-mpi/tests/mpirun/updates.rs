@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use ziggurat::amg::interpolate::NearKernel;
 use ziggurat::krylov::Stopping;
-use ziggurat::sparse::device::Cpu;
+use ziggurat::sparse::Kind;
+use ziggurat::sparse::device::Vector;
 use ziggurat::sparse::operator::LinearOperator;
 use ziggurat::{SolveOptions, Solver, SolverConfig, Updated};
 use ziggurat_mpi::{Comm, DistributedCsr, DistributedSolver, rigid_body_modes};
@@ -165,9 +166,10 @@ fn alone(name: &str, config: &str) -> Vec<String> {
     let near = solver.solve_with(&b, None, &options, None).unwrap();
     let exact = solver.solve_with(&b, Some(&near.x), &SolveOptions::default(), None).unwrap();
     lines.push(format!("{} {}", near.report.iterations, exact.report.iterations));
-    let (cycle, mut z) = (solver.preconditioner(), vec![0.0; b.len()]);
-    let mut work = LinearOperator::<Cpu, f64>::workspace(cycle, solver.device()).unwrap();
-    cycle.apply(solver.device(), &b, &mut z, &mut work);
+    let (cycle, mut z) = (solver.preconditioner(), Vector::from(vec![0.0; b.len()]));
+    let mut work = cycle.workspace(solver.device(), Kind::F64).unwrap();
+    cycle.apply(solver.device(), &b.clone().into(), &mut z, &mut work);
+    let z = z.elements::<f64>().unwrap();
     lines.push(format!("cycle {:.5e}", z.iter().zip(&b).map(|(z, b)| z * b).sum::<f64>()));
     lines
 }

@@ -8,8 +8,8 @@ use crate::number::Kind;
 /// Why an operation on a device failed.
 ///
 /// ```
-/// use ziggurat_sparse::device::{Cpu, Device, DeviceError};
-/// let error = Cpu::new().zeros::<f64>(usize::MAX / 16).unwrap_err();
+/// use ziggurat_sparse::{Kind, device::{Cpu, Device, DeviceError}};
+/// let error = Cpu::new().zeros(Kind::F64, usize::MAX / 16).unwrap_err();
 /// assert!(matches!(error, DeviceError::OutOfMemory { .. }));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Error)]

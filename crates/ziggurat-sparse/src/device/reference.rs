@@ -3,15 +3,14 @@
 //! It is the oracle for testing other devices. It is not meant for solving, and should not be
 //! optimised.
 
-use std::borrow::Borrow;
-
-use super::{Device, DeviceError, Direction, HostMatrix, NoHalo, Reads, Remote};
+use super::{DeviceError, Direction, HostMatrix, Kernels, Reads, SetupDevice};
 use crate::number::{Real, Store};
+use crate::{device_of_kernels, setup_device_of_kernels};
 
 /// The slow, readable device.
 ///
 /// ```
-/// use ziggurat_sparse::device::{Device, Reference};
+/// use ziggurat_sparse::device::{Kernels, Reference};
 /// let x = Reference.upload(&[1.0, 2.0])?;
 /// assert_eq!(Reference.dot(&x, &x), 5.0);
 /// # Ok::<(), ziggurat_sparse::device::DeviceError>(())
@@ -42,23 +41,9 @@ fn widened<C: Reads<S>, S: Store>(stored: &[S]) -> Vec<C> {
     stored.iter().map(|&x| C::read(x)).collect()
 }
 
-impl Device for Reference {
+impl Kernels for Reference {
     type Vector<T: Store> = Vec<T>;
     type Matrix<S: Store> = HostMatrix<S>;
-    type Halo = NoHalo;
-    type Setup = Reference;
-
-    fn for_setup(&self) -> Option<&Reference> {
-        Some(self)
-    }
-
-    fn matrix_of_setup<S: Store>(&self, made: HostMatrix<S>) -> HostMatrix<S> {
-        made
-    }
-
-    fn vector_of_setup<T: Store>(&self, made: Vec<T>) -> Vec<T> {
-        made
-    }
 
     fn name(&self) -> String {
         "reference".to_owned()
@@ -86,28 +71,8 @@ impl Device for Reference {
         Ok(())
     }
 
-    fn elements<'a, T: Store>(&self, x: &'a Vec<T>) -> Option<&'a [T]> {
-        Some(x)
-    }
-
-    fn elements_mut<'a, T: Store>(&self, x: &'a mut Vec<T>) -> Option<&'a mut [T]> {
-        Some(x)
-    }
-
     fn upload_matrix<S: Store>(&self, host: HostMatrix<S>) -> Result<HostMatrix<S>, DeviceError> {
         Ok(host)
-    }
-
-    fn upload_part<S: Store>(
-        &self,
-        _: HostMatrix<S>,
-        remote: Remote<S, NoHalo>,
-    ) -> Result<HostMatrix<S>, DeviceError> {
-        match remote.halo {}
-    }
-
-    fn halo_values(&self, halo: &NoHalo, _: &[f64]) -> Vec<f64> {
-        match *halo {}
     }
 
     fn len<T: Store>(&self, x: &Vec<T>) -> usize {
@@ -248,27 +213,26 @@ impl Device for Reference {
         }
     }
 
-    fn combine<C: Real, B: Borrow<Vec<C>> + Sync>(
-        &self,
-        coefficients: &[C],
-        xs: &[B],
-        beta: C,
-        y: &mut Vec<C>,
-    ) -> f64 {
+    fn combine<C: Real>(&self, coefficients: &[C], xs: &[&Vec<C>], beta: C, y: &mut Vec<C>) -> f64 {
         assert_eq!(coefficients.len(), xs.len(), "coefficients and vectors");
         for x in xs {
-            assert_eq!(x.borrow().len(), y.len(), "lengths of x and y");
+            assert_eq!(x.len(), y.len(), "lengths of x and y");
         }
         for (i, y) in y.iter_mut().enumerate() {
-            let sum: C = coefficients.iter().zip(xs).map(|(&c, x)| c * x.borrow()[i]).sum();
-            *y = sum + times(beta, *y);
+            *y = times(beta, *y);
+            for (&c, x) in coefficients.iter().zip(xs) {
+                *y += c * x[i];
+            }
         }
         self.dot(y, y)
     }
 
-    fn dot<C: Real>(&self, x: &Vec<C>, y: &Vec<C>) -> f64 {
-        assert_eq!(x.len(), y.len(), "lengths of x and y");
-        x.iter().zip(y).map(|(x, y)| x.wide() * y.wide()).sum()
+    fn dots<C: Real>(&self, xs: &[&Vec<C>], y: &Vec<C>, out: &mut [f64]) {
+        assert_eq!(xs.len(), out.len(), "vectors and results");
+        for (x, out) in xs.iter().zip(out) {
+            assert_eq!(x.len(), y.len(), "lengths of x and y");
+            *out = x.iter().zip(y).map(|(x, y)| x.wide() * y.wide()).sum();
+        }
     }
 
     fn norm_max<C: Real>(&self, x: &Vec<C>) -> f64 {
@@ -296,7 +260,7 @@ impl Device for Reference {
         }
     }
 
-    fn dots_compressed<C: Reads<S>, S: Store>(&self, xs: &[Vec<S>], y: &Vec<C>, out: &mut [f64]) {
+    fn dots_compressed<C: Reads<S>, S: Store>(&self, xs: &[&Vec<S>], y: &Vec<C>, out: &mut [f64]) {
         assert_eq!(xs.len(), out.len(), "vectors and results");
         for (x, out) in xs.iter().zip(out) {
             *out = self.dot(&widened(x), y);
@@ -306,11 +270,19 @@ impl Device for Reference {
     fn combine_compressed<C: Reads<S>, S: Store>(
         &self,
         coefficients: &[C],
-        xs: &[Vec<S>],
+        xs: &[&Vec<S>],
         beta: C,
         y: &mut Vec<C>,
     ) -> f64 {
         let wide: Vec<Vec<C>> = xs.iter().map(|x| widened(x)).collect();
-        self.combine(coefficients, &wide, beta, y)
+        self.combine(coefficients, &wide.iter().collect::<Vec<_>>(), beta, y)
     }
 }
+
+device_of_kernels!(
+    Reference,
+    fn setup(&self) -> Option<&dyn SetupDevice> {
+        Some(self)
+    }
+);
+setup_device_of_kernels!(Reference);

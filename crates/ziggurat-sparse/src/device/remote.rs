@@ -6,47 +6,43 @@
 //!
 //! A process owns some rows of a matrix and the corresponding vector elements. Most entries of its
 //! rows lie in columns that it owns. The others, in a few boundary rows, multiply elements received
-//! from neighbours: the halo. The halo type is defined by the device
-//! ([`Device::Halo`](super::Device::Halo)). Bytes: as for CSR, and 4 per boundary row.
+//! from neighbours: the [halo](Halo). Bytes: as for CSR, and 4 per boundary row.
 
+use std::sync::Arc;
+
+use super::Memory;
 use crate::matrix::{Csr, MatrixError};
 use crate::number::Store;
 
-/// The halo of a device for a single process: an empty type, because there is no halo.
+/// How the elements of a halo are obtained: a type of the device that [exchanges them].
 ///
-/// ```
-/// use ziggurat_sparse::device::{Cpu, Device, NoHalo};
-/// fn halo_of<D: Device<Halo = NoHalo>>(_: &D) -> Option<NoHalo> {
-///     None // `NoHalo` has no values
-/// }
-/// assert!(halo_of(&Cpu::new()).is_none());
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoHalo {}
+/// [exchanges them]: super::Processes::halo_values
+pub type Halo = Arc<dyn Memory>;
 
 /// The entries of a process's rows in columns that other processes own.
 ///
 /// ```
+/// use std::sync::Arc;
 /// use ziggurat_sparse::{Csr, device::Remote};
 /// // Of the three rows of a process, the last has an entry in the only halo column.
 /// let matrix = Csr::try_new(1, 1, vec![0, 1], vec![0], vec![-1.0])?;
-/// let remote = Remote { rows: vec![2], matrix, halo: () };
+/// let remote = Remote { rows: vec![2], matrix, halo: Arc::new(()) };
 /// assert_eq!(remote.row(2), (&[0][..], &[-1.0][..]));
 /// assert_eq!(remote.row(1), (&[][..], &[][..]));
 /// assert!(remote.check(3).is_ok() && remote.check(2).is_err());
 /// # Ok::<(), ziggurat_sparse::MatrixError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct Remote<S: 'static, H> {
+#[derive(Clone, Debug)]
+pub struct Remote<S: 'static> {
     /// The rows of the process that have such entries, in increasing order.
     pub rows: Vec<u32>,
     /// One row for each of them, one column for each halo element.
     pub matrix: Csr<S>,
     /// How the halo elements are obtained.
-    pub halo: H,
+    pub halo: Halo,
 }
 
-impl<S: Store, H> Remote<S, H> {
+impl<S: Store> Remote<S> {
     /// Checks that this fits a matrix of `own_rows` rows.
     ///
     /// # Errors
@@ -92,7 +88,7 @@ mod tests {
         let remote = |rows: &[u32], found: usize| Remote {
             rows: rows.to_vec(),
             matrix: Csr::<f64>::try_new(found, 2, vec![0; found + 1], vec![], vec![]).unwrap(),
-            halo: (),
+            halo: Arc::new(()),
         };
         assert_eq!(remote(&[], 0).check(0), Ok(()));
         assert_eq!(remote(&[0, 3], 2).check(4), Ok(()));

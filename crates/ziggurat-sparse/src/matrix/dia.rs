@@ -486,7 +486,7 @@ mod tests {
         assert_eq!((scaled.row(0).1, scaled.row(130).1), (&[4.0, -6.0][..], &[10.0, 8.0][..]));
         let (cpu, x) = (crate::device::Cpu::new(), (0..150).map(f64::from).collect::<Vec<_>>());
         let mut y = vec![0.0; 150];
-        crate::device::Device::spmv(&cpu, 1.0, &a.into(), &x, 0.0, &mut y);
+        crate::device::Kernels::spmv(&cpu, 1.0, &a.into(), &x, 0.0, &mut y);
         for (row, &y) in y.iter().enumerate() {
             let (columns, values) = rows.row(row);
             let sum: f64 = columns.iter().zip(values).map(|(&j, value)| value.wide() * x[j as usize]).sum();

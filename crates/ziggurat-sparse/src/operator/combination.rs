@@ -15,33 +15,33 @@ use std::fmt;
 
 use super::{LinearOperator, Workspace};
 use crate::MatrixError;
-use crate::device::{Device, DeviceError};
-use crate::number::Real;
+use crate::device::{Device, DeviceError, Vector, Vectors};
+use crate::number::Kind;
 
 /// A linear combination of operators of the same shape.
 ///
 /// ```
-/// use ziggurat_sparse::Csr;
-/// use ziggurat_sparse::device::Cpu;
+/// use ziggurat_sparse::device::{Cpu, Vector};
 /// use ziggurat_sparse::operator::{Combination, Identity, LinearOperator, MatrixOperator};
+/// use ziggurat_sparse::{Csr, Kind};
 /// let cpu = Cpu::new();
 /// let a = Csr::try_new(2, 2, vec![0, 1, 2], vec![1, 0], vec![1.0, 1.0])?;
-/// let a = MatrixOperator::<Cpu, f64>::new(&cpu, a)?;
+/// let a = MatrixOperator::new(&cpu, a)?;
 /// // 2 A + 3 I
 /// let shifted = Combination::new(2.0, &a).plus(3.0, Identity::new(2))?;
-/// let (x, mut y) = (vec![10.0, 1.0], vec![0.0; 2]);
-/// shifted.apply(&cpu, &x, &mut y, &mut shifted.workspace(&cpu)?);
-/// assert_eq!(y, [32.0, 23.0]);
+/// let [x, mut y] = [[10.0, 1.0], [0.0, 0.0]].map(|v| Vector::from(v.to_vec()));
+/// shifted.apply(&cpu, &x, &mut y, &mut shifted.workspace(&cpu, Kind::F64)?);
+/// assert_eq!(y.elements(), Some(&[32.0, 23.0][..]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Combination<'a, D: Device, C: Real> {
-    first: (C, Box<dyn LinearOperator<D, C> + 'a>),
-    others: Vec<(C, Box<dyn LinearOperator<D, C> + 'a>)>,
+pub struct Combination<'a> {
+    first: (f64, Box<dyn LinearOperator + 'a>),
+    others: Vec<(f64, Box<dyn LinearOperator + 'a>)>,
 }
 
-impl<'a, D: Device, C: Real> Combination<'a, D, C> {
+impl<'a> Combination<'a> {
     /// α A.
-    pub fn new(factor: C, operator: impl LinearOperator<D, C> + 'a) -> Self {
+    pub fn new(factor: f64, operator: impl LinearOperator + 'a) -> Self {
         Combination { first: (factor, Box::new(operator)), others: Vec::new() }
     }
 
@@ -49,7 +49,7 @@ impl<'a, D: Device, C: Real> Combination<'a, D, C> {
     ///
     /// # Errors
     /// If the operator has another shape.
-    pub fn plus(mut self, factor: C, operator: impl LinearOperator<D, C> + 'a) -> Result<Self, MatrixError> {
+    pub fn plus(mut self, factor: f64, operator: impl LinearOperator + 'a) -> Result<Self, MatrixError> {
         let (expected, found) = (self.first.1.shape(), operator.shape());
         same("rows of an operator in a sum", expected.0, found.0)?;
         same("columns of an operator in a sum", expected.1, found.1)?;
@@ -59,43 +59,43 @@ impl<'a, D: Device, C: Real> Combination<'a, D, C> {
 }
 
 /// The vector of a combination and the scratch memory of its terms.
-struct CombinationWork<V> {
-    term: Option<V>,
+struct CombinationWork {
+    term: Option<Vector>,
     terms: Vec<Workspace>,
 }
 
-impl<D: Device, C: Real> LinearOperator<D, C> for Combination<'_, D, C> {
+impl LinearOperator for Combination<'_> {
     fn shape(&self) -> (usize, usize) {
         self.first.1.shape()
     }
 
-    fn workspace(&self, device: &D) -> Result<Workspace, DeviceError> {
+    fn workspace(&self, device: &dyn Device, number: Kind) -> Result<Workspace, DeviceError> {
         let terms = std::iter::once(&self.first).chain(&self.others);
-        let terms = terms.map(|(_, operator)| operator.workspace(device)).collect::<Result<_, _>>()?;
-        let term = if self.others.is_empty() { None } else { Some(device.zeros::<C>(self.shape().0)?) };
+        let terms =
+            terms.map(|(_, operator)| operator.workspace(device, number)).collect::<Result<_, _>>()?;
+        let term = if self.others.is_empty() { None } else { Some(device.zeros(number, self.shape().0)?) };
         Ok(Workspace::new(CombinationWork { term, terms }))
     }
 
-    fn apply(&self, device: &D, x: &D::Vector<C>, y: &mut D::Vector<C>, work: &mut Workspace) {
-        let CombinationWork { term, terms } = work.get::<CombinationWork<D::Vector<C>>>();
+    fn apply(&self, device: &dyn Device, x: &Vector, y: &mut Vector, work: &mut Workspace) {
+        let CombinationWork { term, terms } = work.get::<CombinationWork>();
         let mut works = terms.iter_mut();
         let (factor, operator) = &self.first;
         if let Some(work) = works.next() {
             operator.apply(device, x, y, work);
         }
-        if *factor != C::one() {
-            let none: &[D::Vector<C>] = &[];
-            device.combine(&[], none, *factor, y);
+        if *factor != 1.0 {
+            device.combine(&[], Vectors::NONE, *factor, y);
         }
         let Some(term) = term else { return };
         for ((factor, operator), work) in self.others.iter().zip(works) {
             operator.apply(device, x, term, work);
-            device.axpby(*factor, term, C::one(), y);
+            device.axpby(*factor, term, 1.0, y);
         }
     }
 }
 
-impl<D: Device, C: Real> fmt::Debug for Combination<'_, D, C> {
+impl fmt::Debug for Combination<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Combination of {} operators, {:?}", 1 + self.others.len(), self.shape())
     }
@@ -104,29 +104,29 @@ impl<D: Device, C: Real> fmt::Debug for Combination<'_, D, C> {
 /// A product of operators.
 ///
 /// ```
-/// use ziggurat_sparse::device::Cpu;
+/// use ziggurat_sparse::device::{Cpu, Vector};
 /// use ziggurat_sparse::operator::{Composition, Diagonal, LinearOperator, MatrixOperator};
-/// use ziggurat_sparse::{Csr, algebra::transpose};
+/// use ziggurat_sparse::{Csr, Kind, algebra::transpose};
 /// let cpu = Cpu::new();
 /// let a = Csr::try_new(1, 2, vec![0, 2], vec![0, 1], vec![1.0, 2.0])?;
-/// let transposed = MatrixOperator::<Cpu, f64>::new(&cpu, transpose(a.view(), a.all_rows()))?;
-/// let a = MatrixOperator::<Cpu, f64>::new(&cpu, a)?;
+/// let transposed = MatrixOperator::new(&cpu, transpose(a.view(), a.all_rows()))?;
+/// let a = MatrixOperator::new(&cpu, a)?;
 /// // Aᵀ D A
 /// let normal = Composition::new(&transposed).times(Diagonal::new(vec![10.0]))?.times(&a)?;
-/// let (x, mut y) = (vec![1.0, 1.0], vec![0.0; 2]);
-/// normal.apply(&cpu, &x, &mut y, &mut normal.workspace(&cpu)?);
-/// assert_eq!(y, [30.0, 60.0]);
+/// let [x, mut y] = [[1.0, 1.0], [0.0, 0.0]].map(|v| Vector::from(v.to_vec()));
+/// normal.apply(&cpu, &x, &mut y, &mut normal.workspace(&cpu, Kind::F64)?);
+/// assert_eq!(y.elements(), Some(&[30.0, 60.0][..]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Composition<'a, D: Device, C: Real> {
+pub struct Composition<'a> {
     /// All factors but the last, from the left.
-    before: Vec<Box<dyn LinearOperator<D, C> + 'a>>,
-    last: Box<dyn LinearOperator<D, C> + 'a>,
+    before: Vec<Box<dyn LinearOperator + 'a>>,
+    last: Box<dyn LinearOperator + 'a>,
 }
 
-impl<'a, D: Device, C: Real> Composition<'a, D, C> {
+impl<'a> Composition<'a> {
     /// A.
-    pub fn new(operator: impl LinearOperator<D, C> + 'a) -> Self {
+    pub fn new(operator: impl LinearOperator + 'a) -> Self {
         Composition { before: Vec::new(), last: Box::new(operator) }
     }
 
@@ -134,7 +134,7 @@ impl<'a, D: Device, C: Real> Composition<'a, D, C> {
     ///
     /// # Errors
     /// If it does not have as many rows as the last factor has columns.
-    pub fn times(mut self, operator: impl LinearOperator<D, C> + 'a) -> Result<Self, MatrixError> {
+    pub fn times(mut self, operator: impl LinearOperator + 'a) -> Result<Self, MatrixError> {
         same("rows of the right operator in a product", self.last.shape().1, operator.shape().0)?;
         self.before.push(std::mem::replace(&mut self.last, Box::new(operator)));
         Ok(self)
@@ -142,30 +142,30 @@ impl<'a, D: Device, C: Real> Composition<'a, D, C> {
 }
 
 /// The vectors that all factors but the last read, and the scratch memory of all factors.
-struct CompositionWork<V> {
-    between: Vec<V>,
+struct CompositionWork {
+    between: Vec<Vector>,
     before: Vec<Workspace>,
     last: Workspace,
 }
 
-impl<D: Device, C: Real> LinearOperator<D, C> for Composition<'_, D, C> {
+impl LinearOperator for Composition<'_> {
     fn shape(&self) -> (usize, usize) {
         let first = self.before.first().unwrap_or(&self.last);
         (first.shape().0, self.last.shape().1)
     }
 
-    fn workspace(&self, device: &D) -> Result<Workspace, DeviceError> {
+    fn workspace(&self, device: &dyn Device, number: Kind) -> Result<Workspace, DeviceError> {
         let factors = self.before.iter();
-        let between = factors.clone().map(|factor| device.zeros::<C>(factor.shape().1));
+        let between = factors.clone().map(|factor| device.zeros(number, factor.shape().1));
         Ok(Workspace::new(CompositionWork {
             between: between.collect::<Result<_, _>>()?,
-            before: factors.map(|factor| factor.workspace(device)).collect::<Result<_, _>>()?,
-            last: self.last.workspace(device)?,
+            before: factors.map(|factor| factor.workspace(device, number)).collect::<Result<_, _>>()?,
+            last: self.last.workspace(device, number)?,
         }))
     }
 
-    fn apply(&self, device: &D, x: &D::Vector<C>, y: &mut D::Vector<C>, work: &mut Workspace) {
-        let CompositionWork { between, before, last } = work.get::<CompositionWork<D::Vector<C>>>();
+    fn apply(&self, device: &dyn Device, x: &Vector, y: &mut Vector, work: &mut Workspace) {
+        let CompositionWork { between, before, last } = work.get::<CompositionWork>();
         let mut factors = self.before.iter().zip(before).rev();
         let mut inputs = between.iter_mut().rev();
         let Some(mut input) = inputs.next() else { return self.last.apply(device, x, y, last) };
@@ -182,7 +182,7 @@ impl<D: Device, C: Real> LinearOperator<D, C> for Composition<'_, D, C> {
     }
 }
 
-impl<D: Device, C: Real> fmt::Debug for Composition<'_, D, C> {
+impl fmt::Debug for Composition<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Composition of {} operators, {:?}", 1 + self.before.len(), self.shape())
     }
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use crate::Csr;
     use crate::algebra::{product, transpose};
-    use crate::device::{Cpu, Reference};
+    use crate::device::{Cpu, DeviceExt, Reference};
     use crate::operator::{Identity, MatrixOperator};
 
     fn matrix(rows: usize, cols: usize, seed: u64) -> Csr<f64> {
@@ -208,8 +208,8 @@ mod tests {
         Csr::try_new(rows, cols, starts.collect(), columns.collect(), values).unwrap()
     }
 
-    fn applied<D: Device>(device: &D, operator: &dyn LinearOperator<D, f64>, x: &[f64]) -> Vec<f64> {
-        let mut work = operator.workspace(device).unwrap();
+    fn applied(device: &dyn Device, operator: &dyn LinearOperator, x: &[f64]) -> Vec<f64> {
+        let mut work = operator.workspace(device, Kind::F64).unwrap();
         let mut y = device.upload(&vec![f64::NAN; operator.shape().0]).unwrap();
         // Twice: the scratch memory may hold anything.
         for _ in 0..2 {
@@ -223,16 +223,16 @@ mod tests {
         assert!(one.iter().zip(other).all(|(one, other)| (one - other).abs() < 1e-13), "{one:?} {other:?}");
     }
 
-    fn combinations_and_products<D: Device>(device: &D) {
+    fn combinations_and_products(device: &dyn Device) {
         let [a, b, c] = [matrix(3, 5, 1), matrix(5, 4, 100), matrix(4, 2, 200)];
-        let on_device = |a: &Csr<f64>| MatrixOperator::<D, f64>::new(device, a.clone()).unwrap();
+        let on_device = |a: &Csr<f64>| MatrixOperator::new(device, a.clone()).unwrap();
         let x = [0.5, -2.0];
         let whole =
             product(product(a.view(), a.all_rows(), b.view()).unwrap().view(), 0..3, c.view()).unwrap();
         let expected = applied(device, &on_device(&whole), &x);
         let (a, b, c) = (on_device(&a), on_device(&b), on_device(&c));
         let all = Composition::new(&a).times(&b).unwrap().times(&c).unwrap();
-        assert_eq!(LinearOperator::<D, f64>::shape(&all), (3, 2));
+        assert_eq!(all.shape(), (3, 2));
         close(&applied(device, &all, &x), &expected);
         // A product of a product, and one factor alone.
         let nested = Composition::new(&a).times(Composition::new(&b).times(&c).unwrap()).unwrap();
@@ -242,8 +242,8 @@ mod tests {
         let sum = Combination::new(2.0, &all).plus(-0.5, &nested).unwrap().plus(0.0, &all).unwrap();
         let scaled: Vec<f64> = expected.iter().map(|value| 1.5 * value).collect();
         close(&applied(device, &sum, &x), &scaled);
-        assert!(Composition::<D, f64>::new(&a).times(&c).is_err());
-        let error = Combination::<D, f64>::new(1.0, &a).plus(1.0, &b).unwrap_err();
+        assert!(Composition::new(&a).times(&c).is_err());
+        let error = Combination::new(1.0, &a).plus(1.0, &b).unwrap_err();
         assert_eq!(error.to_string(), "rows of an operator in a sum: expected 3, found 5");
     }
 
@@ -257,13 +257,14 @@ mod tests {
     fn residuals_of_composed_operators() {
         let cpu = Cpu::new();
         let a = matrix(4, 4, 7);
-        let transposed = MatrixOperator::<Cpu, f64>::new(&cpu, transpose(a.view(), a.all_rows())).unwrap();
-        let a = MatrixOperator::<Cpu, f64>::new(&cpu, a).unwrap();
+        let transposed = MatrixOperator::new(&cpu, transpose(a.view(), a.all_rows())).unwrap();
+        let a = MatrixOperator::new(&cpu, a).unwrap();
         let normal = Composition::new(&transposed).times(&a).unwrap();
         let shifted = Combination::new(1.0, &normal).plus(1.0, Identity::new(4)).unwrap();
-        let (x, mut r) = (vec![1.0, 2.0, 3.0, 4.0], vec![0.0; 4]);
-        let b = applied(&cpu, &shifted, &x);
-        shifted.residual(&cpu, &x, &b, &mut r, &mut shifted.workspace(&cpu).unwrap());
-        assert_eq!(r, [0.0; 4]);
+        let x = [1.0, 2.0, 3.0, 4.0];
+        let b = applied(&cpu, &shifted, &x).into();
+        let (x, mut r) = (x.to_vec().into(), vec![0.0; 4].into());
+        shifted.residual(&cpu, &x, &b, &mut r, &mut shifted.workspace(&cpu, Kind::F64).unwrap());
+        assert_eq!(r.elements(), Some(&[0.0; 4][..]));
     }
 }

@@ -13,8 +13,8 @@ mod elementary;
 use std::any::Any;
 use std::fmt;
 
-use crate::device::{Device, DeviceError, HostMatrix, Reads, Remote};
-use crate::number::{Real, Store};
+use crate::device::{Device, DeviceError, DeviceExt, HostMatrix, Matrix, Remote, Vector};
+use crate::number::{Kind, Store};
 
 pub use combination::{Combination, Composition};
 pub use elementary::{Diagonal, Identity, InPrecision, MatrixFree};
@@ -56,103 +56,85 @@ impl fmt::Debug for Workspace {
     }
 }
 
-/// A linear map on vectors of `C` that live on a device `D`.
+/// A linear map on vectors that live on a device.
 ///
 /// ```
-/// use ziggurat_sparse::device::{Cpu, Device};
+/// use ziggurat_sparse::device::{Cpu, Device, Vector};
 /// use ziggurat_sparse::operator::{LinearOperator, Workspace};
 ///
 /// /// Twice the identity, without a matrix.
 /// struct Twice(usize);
-/// impl<D: Device> LinearOperator<D, f64> for Twice {
+/// impl LinearOperator for Twice {
 ///     fn shape(&self) -> (usize, usize) {
 ///         (self.0, self.0)
 ///     }
-///     fn apply(&self, device: &D, x: &D::Vector<f64>, y: &mut D::Vector<f64>, _: &mut Workspace) {
+///     fn apply(&self, device: &dyn Device, x: &Vector, y: &mut Vector, _: &mut Workspace) {
 ///         device.axpby(2.0, x, 0.0, y);
 ///     }
 /// }
-/// let (cpu, x) = (Cpu::new(), vec![1.0, 2.0]);
-/// let mut y = vec![0.0; 2];
+/// let (cpu, x) = (Cpu::new(), Vector::from(vec![1.0, 2.0]));
+/// let mut y = Vector::from(vec![0.0; 2]);
 /// Twice(2).apply(&cpu, &x, &mut y, &mut Workspace::none());
-/// assert_eq!(y, [2.0, 4.0]);
+/// assert_eq!(y.elements(), Some(&[2.0, 4.0][..]));
 /// ```
-pub trait LinearOperator<D: Device, C: Real>: Send + Sync {
+pub trait LinearOperator: Send + Sync {
     /// Rows and columns: lengths of y and x.
     fn shape(&self) -> (usize, usize);
 
-    /// Creates the scratch memory that `apply` needs.
-    fn workspace(&self, _device: &D) -> Result<Workspace, DeviceError> {
+    /// Creates the scratch memory that `apply` needs for vectors of a number type.
+    fn workspace(&self, _device: &dyn Device, _number: Kind) -> Result<Workspace, DeviceError> {
         Ok(Workspace::none())
     }
 
     /// y ← Op x. The old y is not read.
-    fn apply(&self, device: &D, x: &D::Vector<C>, y: &mut D::Vector<C>, work: &mut Workspace);
+    fn apply(&self, device: &dyn Device, x: &Vector, y: &mut Vector, work: &mut Workspace);
 
     /// r ← b − Op x. A matrix computes it in one pass.
-    fn residual(
-        &self,
-        device: &D,
-        x: &D::Vector<C>,
-        b: &D::Vector<C>,
-        r: &mut D::Vector<C>,
-        work: &mut Workspace,
-    ) {
+    fn residual(&self, device: &dyn Device, x: &Vector, b: &Vector, r: &mut Vector, work: &mut Workspace) {
         self.apply(device, x, r, work);
-        device.axpby(C::one(), b, -C::one(), r);
+        device.axpby(1.0, b, -1.0, r);
     }
 }
 
-impl<D: Device, C: Real, O: LinearOperator<D, C> + ?Sized> LinearOperator<D, C> for &O {
+impl<O: LinearOperator + ?Sized> LinearOperator for &O {
     fn shape(&self) -> (usize, usize) {
         (**self).shape()
     }
 
-    fn workspace(&self, device: &D) -> Result<Workspace, DeviceError> {
-        (**self).workspace(device)
+    fn workspace(&self, device: &dyn Device, number: Kind) -> Result<Workspace, DeviceError> {
+        (**self).workspace(device, number)
     }
 
-    fn apply(&self, device: &D, x: &D::Vector<C>, y: &mut D::Vector<C>, work: &mut Workspace) {
+    fn apply(&self, device: &dyn Device, x: &Vector, y: &mut Vector, work: &mut Workspace) {
         (**self).apply(device, x, y, work);
     }
 
-    fn residual(
-        &self,
-        device: &D,
-        x: &D::Vector<C>,
-        b: &D::Vector<C>,
-        r: &mut D::Vector<C>,
-        work: &mut Workspace,
-    ) {
+    fn residual(&self, device: &dyn Device, x: &Vector, b: &Vector, r: &mut Vector, work: &mut Workspace) {
         (**self).residual(device, x, b, r, work);
     }
 }
 
-/// A matrix on a device, stored in `S`, as an operator for any arithmetic that reads `S`.
+/// A matrix on a device, as an operator for any arithmetic that reads its numbers.
 ///
 /// ```
 /// use ziggurat_sparse::Csr;
-/// use ziggurat_sparse::device::Cpu;
+/// use ziggurat_sparse::device::{Cpu, Vector};
 /// use ziggurat_sparse::operator::{LinearOperator, MatrixOperator, Workspace};
 /// let cpu = Cpu::new();
 /// // Stored in single precision, applied in double.
-/// let a = MatrixOperator::<Cpu, f32>::new(&cpu, Csr::identity(2).unwrap())?;
-/// let (b, x) = (vec![3.0_f64, 4.0], vec![1.0, 1.0]);
-/// let mut r = vec![0.0; 2];
+/// let a = MatrixOperator::new(&cpu, Csr::<f32>::identity(2).unwrap())?;
+/// let [b, x, mut r] = [[3.0, 4.0], [1.0, 1.0], [0.0, 0.0]].map(|v| Vector::from(v.to_vec()));
 /// a.residual(&cpu, &x, &b, &mut r, &mut Workspace::none());
-/// assert_eq!(r, [2.0, 3.0]);
+/// assert_eq!(r.elements(), Some(&[2.0, 3.0][..]));
 /// # Ok::<(), ziggurat_sparse::device::DeviceError>(())
 /// ```
 #[derive(Debug)]
-pub struct MatrixOperator<D: Device, S: Store> {
-    matrix: D::Matrix<S>,
-    shape: (usize, usize),
-}
+pub struct MatrixOperator(Matrix);
 
-impl<D: Device, S: Store> MatrixOperator<D, S> {
+impl MatrixOperator {
     /// Moves a matrix to the device, keeping its format and number type.
-    pub fn new(device: &D, matrix: impl Into<HostMatrix<S>>) -> Result<Self, DeviceError> {
-        Ok(Self::on_device(device, device.upload_matrix(matrix.into())?))
+    pub fn new<S: Store>(device: &dyn Device, matrix: impl Into<HostMatrix<S>>) -> Result<Self, DeviceError> {
+        Ok(MatrixOperator(device.upload_matrix(matrix)?))
     }
 
     /// Moves the part of a matrix that this process owns: `own` holds the columns that the process
@@ -163,11 +145,11 @@ impl<D: Device, S: Store> MatrixOperator<D, S> {
     /// use ziggurat_sparse::operator::MatrixOperator;
     ///
     /// /// The same code on every process.
-    /// fn operator<D: Device>(
-    ///     device: &D,
+    /// fn operator(
+    ///     device: &dyn Device,
     ///     own: HostMatrix<f64>,
-    ///     remote: Option<Remote<f64, D::Halo>>,
-    /// ) -> Result<MatrixOperator<D, f64>, DeviceError> {
+    ///     remote: Option<Remote<f64>>,
+    /// ) -> Result<MatrixOperator, DeviceError> {
     ///     match remote {
     ///         Some(remote) => MatrixOperator::part(device, own, remote),
     ///         None => MatrixOperator::new(device, own),
@@ -176,49 +158,39 @@ impl<D: Device, S: Store> MatrixOperator<D, S> {
     /// let cpu = ziggurat_sparse::device::Cpu::new();
     /// assert!(operator(&cpu, ziggurat_sparse::Csr::identity(2).unwrap().into(), None).is_ok());
     /// ```
-    pub fn part(
-        device: &D,
+    pub fn part<S: Store>(
+        device: &dyn Device,
         own: impl Into<HostMatrix<S>>,
-        remote: Remote<S, D::Halo>,
+        remote: Remote<S>,
     ) -> Result<Self, DeviceError> {
-        Ok(Self::on_device(device, device.upload_part(own.into(), remote)?))
+        Ok(MatrixOperator(device.upload_part(own.into(), remote)?))
     }
 
     /// A matrix that is on the device already.
     ///
     /// ```
-    /// use ziggurat_sparse::device::{Cpu, Device};
+    /// use ziggurat_sparse::device::{Cpu, DeviceExt};
     /// use ziggurat_sparse::operator::{LinearOperator, MatrixOperator};
-    /// let cpu = Cpu::new();
-    /// let matrix = cpu.upload_matrix(ziggurat_sparse::Csr::<f64>::identity(2).unwrap().into())?;
-    /// let operator = MatrixOperator::on_device(&cpu, matrix);
-    /// assert_eq!(LinearOperator::<Cpu, f64>::shape(&operator), (2, 2));
+    /// let matrix = Cpu::new().upload_matrix(ziggurat_sparse::Csr::<f64>::identity(2).unwrap())?;
+    /// assert_eq!(MatrixOperator::on_device(matrix).shape(), (2, 2));
     /// # Ok::<(), ziggurat_sparse::device::DeviceError>(())
     /// ```
-    pub fn on_device(device: &D, matrix: D::Matrix<S>) -> Self {
-        let shape = device.shape(&matrix);
-        MatrixOperator { matrix, shape }
+    pub fn on_device(matrix: Matrix) -> Self {
+        MatrixOperator(matrix)
     }
 }
 
-impl<D: Device, C: Reads<S>, S: Store> LinearOperator<D, C> for MatrixOperator<D, S> {
+impl LinearOperator for MatrixOperator {
     fn shape(&self) -> (usize, usize) {
-        self.shape
+        self.0.shape()
     }
 
-    fn apply(&self, device: &D, x: &D::Vector<C>, y: &mut D::Vector<C>, _: &mut Workspace) {
-        device.spmv(C::one(), &self.matrix, x, C::zero(), y);
+    fn apply(&self, device: &dyn Device, x: &Vector, y: &mut Vector, _: &mut Workspace) {
+        device.spmv(1.0, &self.0, x, 0.0, y);
     }
 
-    fn residual(
-        &self,
-        device: &D,
-        x: &D::Vector<C>,
-        b: &D::Vector<C>,
-        r: &mut D::Vector<C>,
-        _: &mut Workspace,
-    ) {
-        device.residual(&self.matrix, x, b, r);
+    fn residual(&self, device: &dyn Device, x: &Vector, b: &Vector, r: &mut Vector, _: &mut Workspace) {
+        device.residual(&self.0, x, b, r);
     }
 }
 

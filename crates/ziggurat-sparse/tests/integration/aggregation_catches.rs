@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)] // tests
 
 use crate::conformance_catches::{Broken, Fault};
-use ziggurat_sparse::device::{AggregationDevice, DeviceError, FilteredStep, Reference, SymmetricStrength};
+use ziggurat_sparse::device::{AggregationKernels, DeviceError, FilteredStep, Reference, SymmetricStrength};
 use ziggurat_sparse::{Csr, Real};
 
 /// The matrix without the entries of some rows.
@@ -20,7 +20,7 @@ fn without_rows<T: Real>(a: &Csr<T>, drop: impl Fn(usize) -> bool) -> Csr<T> {
     Csr::try_new(a.rows(), a.cols(), row_ptr, columns, values).unwrap()
 }
 
-impl AggregationDevice for Broken {
+impl AggregationKernels for Broken {
     fn diagonal_scales<T: Real>(&self, a: &Csr<T>) -> Result<(Vec<T>, f64), DeviceError> {
         let (mut scales, mut bound) = Reference.diagonal_scales(a)?;
         match self.0 {

@@ -6,7 +6,7 @@
 use crate::conformance_catches::{Broken, Fault};
 use ziggurat_sparse::algebra::Truncation;
 use ziggurat_sparse::device::{
-    ClassicalDevice, ClassicalStrength, DeviceError, Reference, SetupDevice, coarse_measure,
+    ClassicalKernels, ClassicalStrength, DeviceError, Reference, SetupKernels, coarse_measure,
 };
 use ziggurat_sparse::{Csr, Real};
 
@@ -67,7 +67,7 @@ fn coarse_by_hash<T: Real>(strong: &Csr<T>, again: Option<&Csr<T>>) -> Csr<T> {
         .unwrap()
 }
 
-impl ClassicalDevice for Broken {
+impl ClassicalKernels for Broken {
     fn dependences<T: Real>(&self, a: &Csr<T>, strength: &ClassicalStrength) -> Result<Csr<T>, DeviceError> {
         let strength = match self.0 {
             Fault::DependencesIgnoreThreshold => ClassicalStrength { threshold: 0.0, ..*strength },

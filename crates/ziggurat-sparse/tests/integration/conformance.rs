@@ -4,6 +4,7 @@
 use ziggurat_sparse::device::{Cpu, Reference, Simd};
 use ziggurat_sparse::{
     aggregation_conformance_suite, classical_conformance_suite, conformance_suite, setup_conformance_suite,
+    setup_device_conformance_suite,
 };
 
 /// The CPU with one instruction set; where the machine lacks it, the next best, so that the suite
@@ -20,3 +21,4 @@ setup_conformance_suite!(setup_of_reference, Reference);
 setup_conformance_suite!(setup_of_cpu, Cpu::new());
 aggregation_conformance_suite!(aggregation_of_reference, Reference);
 classical_conformance_suite!(classical_of_reference, Reference);
+setup_device_conformance_suite!(setup_device_of_reference, Reference);

@@ -7,16 +7,13 @@
 
 #![allow(clippy::unwrap_used)] // tests
 
-use std::borrow::Borrow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use ziggurat_sparse::algebra::ProductPlan;
 use ziggurat_sparse::device::conformance::{
     aggregation_kernels, classical_kernels, lowering_kernels, matrix_kernels, setup_kernels, vector_kernels,
 };
-use ziggurat_sparse::device::{
-    Cpu, Device, DeviceError, Direction, HostMatrix, NoHalo, Reference, Remote, SetupDevice, SparseSize,
-};
+use ziggurat_sparse::device::{Cpu, DeviceError, Direction, HostMatrix, Kernels, SetupKernels, SparseSize};
 use ziggurat_sparse::{Csr, Reads, Real, Store, f16};
 
 /// The faults, with a test for each.
@@ -26,6 +23,9 @@ macro_rules! faults {
         pub(crate) enum Fault {
             None,
             $($fault,)*
+        }
+        impl Fault {
+            pub(crate) const ALL: &[Fault] = &[$(Fault::$fault),*];
         }
         $(#[test]
         fn $test() {
@@ -64,6 +64,7 @@ faults! {
     combine_returns_half: CombineReturnsHalf;
     dot_forgets_last_entry: DotForgetsLastEntry;
     dot_in_single_precision: DotInSinglePrecision;
+    dots_forget_last_vector: DotsForgetLastVector;
     norm_max_loses_nan: NormMaxLosesNan;
     norm_max_ignores_sign: NormMaxIgnoresSign;
     compress_ignores_scale: CompressIgnoresScale;
@@ -142,11 +143,9 @@ fn through_f32<C: Real>(x: &mut [C]) {
     }
 }
 
-impl Device for Broken {
+impl Kernels for Broken {
     type Vector<T: Store> = Vec<T>;
     type Matrix<S: Store> = HostMatrix<S>;
-    type Halo = NoHalo;
-    type Setup = Reference;
 
     fn name(&self) -> String {
         format!("{:?}", self.0)
@@ -183,18 +182,6 @@ impl Device for Broken {
 
     fn upload_matrix<S: Store>(&self, host: HostMatrix<S>) -> Result<HostMatrix<S>, DeviceError> {
         Ok(host)
-    }
-
-    fn upload_part<S: Store>(
-        &self,
-        _: HostMatrix<S>,
-        remote: Remote<S, NoHalo>,
-    ) -> Result<HostMatrix<S>, DeviceError> {
-        match remote.halo {}
-    }
-
-    fn halo_values(&self, halo: &NoHalo, _: &[f64]) -> Vec<f64> {
-        match *halo {}
     }
 
     fn len<T: Store>(&self, x: &Vec<T>) -> usize {
@@ -339,7 +326,7 @@ impl Device for Broken {
         Cpu::new().step_and_turn(alpha, x, beta, z, p);
     }
 
-    fn combine<C: Real, B: Borrow<Vec<C>> + Sync>(&self, c: &[C], xs: &[B], beta: C, y: &mut Vec<C>) -> f64 {
+    fn combine<C: Real>(&self, c: &[C], xs: &[&Vec<C>], beta: C, y: &mut Vec<C>) -> f64 {
         let norm = Cpu::new().combine(c, xs, beta, y);
         if self.0 == Fault::CombineReturnsHalf { norm / 2.0 } else { norm }
     }
@@ -354,6 +341,14 @@ impl Device for Broken {
                 x.iter().zip(y).map(|(x, y)| x.wide() as f32 * y.wide() as f32).sum::<f32>().into()
             }
             _ => Cpu::new().dot(x, y),
+        }
+    }
+
+    fn dots<C: Real>(&self, xs: &[&Vec<C>], y: &Vec<C>, out: &mut [f64]) {
+        let last = out.last().copied();
+        xs.iter().zip(&mut *out).for_each(|(x, out)| *out = self.dot(x, y));
+        if let (Fault::DotsForgetLastVector, Some(slot)) = (self.0, out.last_mut()) {
+            *slot = last.unwrap_or(*slot);
         }
     }
 
@@ -374,7 +369,7 @@ impl Device for Broken {
         Cpu::new().decompress(alpha, x, y);
     }
 
-    fn dots_compressed<C: Reads<S>, S: Store>(&self, xs: &[Vec<S>], y: &Vec<C>, out: &mut [f64]) {
+    fn dots_compressed<C: Reads<S>, S: Store>(&self, xs: &[&Vec<S>], y: &Vec<C>, out: &mut [f64]) {
         let mut y = y.clone();
         if let (Fault::DotsCompressedForgetsLastEntry, Some(last)) = (self.0, y.last_mut()) {
             *last = C::zero();
@@ -385,7 +380,7 @@ impl Device for Broken {
     fn combine_compressed<C: Reads<S>, S: Store>(
         &self,
         c: &[C],
-        xs: &[Vec<S>],
+        xs: &[&Vec<S>],
         beta: C,
         y: &mut Vec<C>,
     ) -> f64 {
@@ -421,7 +416,7 @@ fn kept<T: Real>(a: &Csr<T>, keep: impl Fn(usize, T) -> bool) -> Csr<T> {
     Csr::try_new(a.rows(), a.cols(), row_ptr, columns, values).unwrap()
 }
 
-impl SetupDevice for Broken {
+impl SetupKernels for Broken {
     type Sparse<T: Real> = Csr<T>;
     type ProductPlan = ProductPlan;
 

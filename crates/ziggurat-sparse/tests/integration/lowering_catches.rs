@@ -3,11 +3,11 @@
 
 use crate::conformance_catches::{Broken, Fault};
 use ziggurat_sparse::device::{
-    DeviceError, HostMatrix, LoweringDevice, Reference, RowStep, SparseFactors, StoredSparse,
+    DeviceError, HostMatrix, LoweringKernels, Reference, RowStep, SparseFactors, StoredSparse,
 };
 use ziggurat_sparse::{Csr, Real, Store};
 
-impl LoweringDevice for Broken {
+impl LoweringKernels for Broken {
     fn shares_memory_with(&self, _: &Broken) -> bool {
         true
     }

@@ -8,6 +8,8 @@ mod classical_catches;
 mod conformance;
 #[cfg(feature = "conformance")]
 mod conformance_catches;
+#[cfg(feature = "conformance")]
+mod dispatch_catches;
 mod file_formats;
 #[cfg(feature = "hdf5")]
 mod hdf5_files;

@@ -225,7 +225,7 @@ impl MatrixKind {
     }
 
     /// The input of [`SolverConfig::resolve`](crate::SolverConfig::resolve), for a device.
-    pub fn facts(&self, device: &impl Device) -> MatrixFacts {
+    pub fn facts(&self, device: &dyn Device) -> MatrixFacts {
         MatrixFacts {
             symmetric: self.symmetric,
             positive_diagonal: self.positive_diagonal,
@@ -249,7 +249,7 @@ impl MatrixKind {
     ///
     /// # Errors
     /// As [`SolverConfig::check_for`], and if rows are empty and the method recognises grids.
-    pub fn check(&self, config: &SolverConfig, device: &impl Device) -> Result<(), ConfigError> {
+    pub fn check(&self, config: &SolverConfig, device: &dyn Device) -> Result<(), ConfigError> {
         config.check_for(self.facts(device))?;
         if config.method == Method::Structured && self.empty_rows > 0 {
             let rows = if self.empty_rows == 1 { "row has" } else { "rows have" };

@@ -7,27 +7,22 @@ use std::fmt;
 
 use ziggurat_amg::halo::Halo;
 use ziggurat_amg::{LevelMatrix, SetupError, empty_rows};
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::{Device, DeviceExt, Vector};
 use ziggurat_sparse::graph::Permutation;
 
 use super::MatrixKind;
 use super::floating::FloatingParts;
 
 /// The known null space of a matrix, in vectors of a device.
-pub struct NullSpace<D: Device> {
+#[derive(Default)]
+pub struct NullSpace {
     /// An orthonormal basis of its part outside empty rows.
-    pub vectors: Vec<D::Vector<f64>>,
+    pub vectors: Vec<Vector>,
     /// 1 in empty rows and 0 elsewhere, if any process has such rows.
-    pub empty_rows: Option<D::Vector<f64>>,
+    pub empty_rows: Option<Vector>,
 }
 
-impl<D: Device> Default for NullSpace<D> {
-    fn default() -> Self {
-        NullSpace { vectors: Vec::new(), empty_rows: None }
-    }
-}
-
-impl<D: Device> fmt::Debug for NullSpace<D> {
+impl fmt::Debug for NullSpace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { vectors, empty_rows } = self;
         f.debug_struct("NullSpace")
@@ -37,7 +32,7 @@ impl<D: Device> fmt::Debug for NullSpace<D> {
     }
 }
 
-impl<D: Device> NullSpace<D> {
+impl NullSpace {
     /// Whether there are no vectors, so that the matrix may have factors, with entries put into its
     /// empty rows.
     pub fn is_empty(&self) -> bool {
@@ -53,12 +48,12 @@ impl MatrixKind {
     ///
     /// # Errors
     /// If the device has no memory for the vectors.
-    pub fn null_space<D: Device, M: LevelMatrix>(
+    pub fn null_space<M: LevelMatrix>(
         &self,
-        device: &D,
+        device: &dyn Device,
         a: &M,
         order: Option<&Permutation>,
-    ) -> Result<NullSpace<D>, SetupError> {
+    ) -> Result<NullSpace, SetupError> {
         let upload = |mut vector: Vec<f64>| {
             if let Some(order) = order {
                 order.apply(&vector.clone(), &mut vector)?;

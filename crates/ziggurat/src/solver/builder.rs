@@ -7,7 +7,6 @@ use ziggurat_amg::{Cancel, Hierarchy, SetupError};
 use ziggurat_sparse::Csr;
 use ziggurat_sparse::device::{Cpu, Device};
 
-use super::compiled::{Compiled, on_cpu};
 use super::{SolveError, Solver};
 use crate::Coordinates;
 use crate::config::{
@@ -26,12 +25,11 @@ use crate::config::{
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct SolverBuilder<D: Device = Cpu> {
+pub struct SolverBuilder {
     config: SolverConfig,
     nodes: Nodes,
-    device: D,
+    device: Arc<dyn Device>,
     cancel: Cancel,
-    compiled: Compiled<D>,
 }
 
 impl Default for SolverBuilder {
@@ -39,9 +37,8 @@ impl Default for SolverBuilder {
         SolverBuilder {
             config: SolverConfig::default(),
             nodes: Nodes::default(),
-            device: Cpu::default(),
+            device: Arc::new(Cpu::new()),
             cancel: Cancel::NEVER,
-            compiled: on_cpu(),
         }
     }
 }
@@ -81,23 +78,22 @@ impl Solver {
     }
 }
 
-impl<D: Device> SolverBuilder<D> {
+impl SolverBuilder {
     /// The device of the iteration, which holds the levels and vectors. Setup runs on the host
     /// unless [`SolverConfig::setup`] says otherwise.
     ///
     /// ```
     /// use ziggurat::Solver;
-    /// use ziggurat::sparse::device::{Cpu, Device, Simd};
+    /// use ziggurat::sparse::device::{Cpu, Simd};
     /// let a = ziggurat_sparse::Csr::identity(3)?;
     /// let portable = Cpu::with_simd(Simd::Portable).ok_or("every CPU has it")?; // or a GPU
-    /// let solver = Solver::builder().device(portable).rtol(1e-10).build(&a)?;
+    /// let solver = Solver::builder().device(&portable).rtol(1e-10).build(&a)?;
     /// assert!(solver.device().name().starts_with("cpu (Portable"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn device<E: Device>(self, device: E) -> SolverBuilder<E> {
-        let SolverBuilder { config, nodes, cancel, .. } = self;
-        SolverBuilder { config, nodes, device, cancel, compiled: Compiled::new() }
+    pub fn device(self, device: &dyn Device) -> Self {
+        SolverBuilder { device: device.share(), ..self }
     }
 
     /// Replaces the configuration, for example by one from a file or a preset.
@@ -308,10 +304,10 @@ impl<D: Device> SolverBuilder<D> {
     ///
     /// # Errors
     /// As [`Solver::new`].
-    pub fn build(self, a: impl Into<Arc<Csr<f64>>>) -> Result<Solver<D>, SolveError> {
+    pub fn build(self, a: impl Into<Arc<Csr<f64>>>) -> Result<Solver, SolveError> {
         let a = a.into();
         let near_kernel = self.nodes.near_kernel(&a)?;
-        (self.compiled.set_up)(self.device, &a, near_kernel, self.config, self.cancel)
+        Solver::set_up(&*self.device, &a, near_kernel, self.config, self.cancel)
     }
 
     /// Sets up the solver for an existing hierarchy, as [`Solver::from_hierarchy`] does.
@@ -329,8 +325,8 @@ impl<D: Device> SolverBuilder<D> {
     ///
     /// # Errors
     /// As [`Solver::from_hierarchy`].
-    pub fn build_from(self, hierarchy: Hierarchy) -> Result<Solver<D>, SolveError> {
+    pub fn build_from(self, hierarchy: Hierarchy) -> Result<Solver, SolveError> {
         let near_kernel = self.nodes.near_kernel(hierarchy.levels()[0].matrix())?;
-        (self.compiled.take_over)(self.device, hierarchy, near_kernel, self.config, self.cancel)
+        Solver::take_over(&*self.device, hierarchy, near_kernel, self.config, self.cancel)
     }
 }

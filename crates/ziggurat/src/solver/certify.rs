@@ -18,7 +18,7 @@ use std::fmt;
 
 use ziggurat_amg::Part;
 use ziggurat_krylov::{KrylovReport, Observer, Progress, StopReason, Stopping, System};
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::{Device, DeviceExt, Vector};
 
 use super::iteration::on_all_processes;
 use super::units::Unit;
@@ -53,24 +53,24 @@ const NO_ROOM: f64 = 0.99;
 /// use std::sync::Arc;
 /// use ziggurat::HostSystem;
 /// use ziggurat::amg::Part;
-/// use ziggurat::sparse::{Csr, device::Cpu};
+/// use ziggurat::sparse::Csr;
 /// let a = Arc::new(Csr::<f64>::identity(2)?);
 /// let part = || Part::from(&a);
 /// // Each row has one entry, of size 1.
-/// let system = HostSystem::<Cpu> { a: &part, largest_row_error: 3.0, b: &[1.0, 1.0] };
+/// let system = HostSystem { a: &part, largest_row_error: 3.0, b: &[1.0, 1.0] };
 /// assert_eq!((system.a)().own.rows(), system.b.len());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct HostSystem<'a, D: Device> {
+pub struct HostSystem<'a> {
     /// The rows of this process. They are only asked for if needed.
-    pub a: &'a dyn Fn() -> Part<'a, D>,
+    pub a: &'a dyn Fn() -> Part<'a>,
     /// As in [`MatrixKind`](crate::diagnose::MatrixKind::largest_row_error), over all processes.
     pub largest_row_error: f64,
     /// The right-hand side of these rows.
     pub b: &'a [f64],
 }
 
-impl<D: Device> fmt::Debug for HostSystem<'_, D> {
+impl fmt::Debug for HostSystem<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HostSystem").field("rows", &self.b.len()).finish_non_exhaustive()
     }
@@ -86,8 +86,8 @@ pub(super) struct Scale {
 
 impl Scale {
     /// Collective.
-    pub(super) fn of<D: Device>(
-        device: &D,
+    pub(super) fn of(
+        device: &dyn Device,
         b: &[f64],
         stopping: &Stopping,
         initial_residual: f64,
@@ -121,7 +121,7 @@ fn largest(x: &[f64]) -> f64 {
 }
 
 /// The norm of a vector in host memory, also if squares of its elements underflow. Collective.
-pub(super) fn norm<D: Device>(device: &D, x: &[f64]) -> Result<f64, SolveError> {
+pub(super) fn norm(device: &dyn Device, x: &[f64]) -> Result<f64, SolveError> {
     let largest = device.largest_of_all(largest(x));
     if largest == 0.0 || SAFE.contains(&largest) {
         return Ok(device.norm(&on_all_processes(device, device.upload(x))?));
@@ -131,7 +131,7 @@ pub(super) fn norm<D: Device>(device: &D, x: &[f64]) -> Result<f64, SolveError> 
     Ok(unit * device.norm(&on_all_processes(device, device.upload(&scaled))?))
 }
 
-impl<D: Device> Iteration<D> {
+impl Iteration {
     /// As [`solve`](Self::solve), and verifies a claim of convergence by the matrix in host memory.
     /// Collective.
     ///
@@ -139,17 +139,17 @@ impl<D: Device> Iteration<D> {
     /// As [`solve`](Self::solve).
     pub fn solve_certified(
         &self,
-        system: &HostSystem<'_, D>,
-        guess: Option<D::Vector<f64>>,
+        system: &HostSystem<'_>,
+        guess: Option<Vector>,
         options: &SolveOptions,
         mut observer: Option<&mut Observer<'_>>,
-        raise: impl Raise<D>,
+        raise: &Raise<'_>,
     ) -> Result<Solution<Vec<f64>>, SolveError> {
-        let (device, stopping) = (&self.device, &options.stopping);
+        let (device, stopping) = (&*self.device, &options.stopping);
         let before = device.traffic();
         let upload = |host: &[f64]| on_all_processes(device, device.upload(host));
         let observing = observer.as_mut().map(|observer| &mut **observer as &mut Observer<'_>);
-        let solution = self.solve(upload(system.b)?, guess, options, observing, &raise)?;
+        let solution = self.solve(upload(system.b)?, guess, options, observing, raise)?;
         let x = on_all_processes(device, device.to_host(solution.x))?;
         let (report, goal) = self.certified(solution.report, system, stopping, &x)?;
         let mut first = Solution { x, report, promotion: solution.promotion, traffic: None };
@@ -169,7 +169,7 @@ impl<D: Device> Iteration<D> {
             });
             let observing = from_there.as_mut().map(|observer| observer as &mut Observer<'_>);
             let guess = Some(upload(&first.x)?);
-            let second = self.solve(upload(system.b)?, guess, &rest, observing, &raise)?;
+            let second = self.solve(upload(system.b)?, guess, &rest, observing, raise)?;
             first = self.better(first, second, system, stopping)?;
         }
         first.traffic = super::traffic_since(device, before);
@@ -181,12 +181,12 @@ impl<D: Device> Iteration<D> {
     fn better(
         &self,
         first: Solution<Vec<f64>>,
-        second: Solution<D::Vector<f64>>,
-        system: &HostSystem<'_, D>,
+        second: Solution<Vector>,
+        system: &HostSystem<'_>,
         stopping: &Stopping,
     ) -> Result<Solution<Vec<f64>>, SolveError> {
         let Solution { x, report, promotion, .. } = second;
-        let x = on_all_processes(&self.device, self.device.to_host(x))?;
+        let x = on_all_processes(&*self.device, self.device.to_host(x))?;
         let mut report = joined(first.report.clone(), report);
         let ended = report.reason;
         if ended == StopReason::Interrupted {
@@ -215,11 +215,11 @@ impl<D: Device> Iteration<D> {
     fn certified(
         &self,
         mut report: KrylovReport,
-        system: &HostSystem<'_, D>,
+        system: &HostSystem<'_>,
         stopping: &Stopping,
         x: &[f64],
     ) -> Result<(KrylovReport, Option<f64>), SolveError> {
-        let device = &self.device;
+        let device = &*self.device;
         let claims = report.reason.is_converged();
         // The solution for b = 0 is exactly 0.
         if report.b_norm == 0.0 || !(claims || report.residual == 0.0) {
@@ -264,7 +264,7 @@ impl<D: Device> Iteration<D> {
         stopping: &Stopping,
         initial_residual: f64,
     ) -> Result<(f64, f64), SolveError> {
-        let device = &self.device;
+        let device = &*self.device;
         let b: Vec<f64> = b.iter().map(|b| b / scale.unit).collect();
         let mut projected = on_all_processes(device, device.upload(&b))?;
         let with_empty_rows = self.kernel_with_empty_rows(&projected)?;
@@ -272,7 +272,7 @@ impl<D: Device> Iteration<D> {
         let system = System::new(&*self.matrix).kernel(kernel);
         let outside = system.project(device, &mut projected);
         let inside = device.norm(&projected);
-        let projected = on_all_processes(device, device.to_host(projected))?;
+        let projected = on_all_processes(device, device.to_host::<f64>(projected))?;
         // b − b_R is what is left out.
         let left = r.iter().zip(&b).zip(&projected).map(|((r, b), projected)| r - (b - projected));
         let residual = norm(device, &left.collect::<Vec<_>>())?;

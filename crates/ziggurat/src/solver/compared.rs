@@ -26,7 +26,7 @@ use std::sync::{Mutex, PoisonError};
 
 use ziggurat_amg::Multigrid;
 use ziggurat_sparse::Kind;
-use ziggurat_sparse::device::{Device, DeviceError};
+use ziggurat_sparse::device::{Device, DeviceError, DeviceExt, Vector};
 use ziggurat_sparse::operator::{LinearOperator, Workspace};
 
 use super::iteration::on_all_processes;
@@ -40,11 +40,11 @@ const REPORTED: f64 = 0.01;
 
 /// A preconditioner that, where it is asked to, compares the narrow cycle with the same cycle in
 /// single precision.
-pub(super) struct Compared<'a, D: Device, W> {
-    iteration: &'a Iteration<D>,
-    raise: &'a W,
+pub(super) struct Compared<'a> {
+    iteration: &'a Iteration,
+    raise: &'a Raise<'a>,
     /// The preconditioner: the narrow cycle, with the first smoother or a stronger one.
-    applied: &'a Multigrid<D>,
+    applied: &'a Multigrid,
     /// The same in single precision.
     against: Stronger,
     /// Whether a better cycle is kept for later solves.
@@ -52,7 +52,7 @@ pub(super) struct Compared<'a, D: Device, W> {
     /// Whether the next application compares.
     is_due: AtomicBool,
     /// The cycle in single precision, once it was needed.
-    wide: Mutex<Option<Multigrid<D>>>,
+    wide: Mutex<Option<Multigrid>>,
     verdict: Mutex<Option<Result<Verdict, SolveError>>>,
 }
 
@@ -63,12 +63,12 @@ pub(super) enum Verdict {
     RoundingDoesNot,
 }
 
-impl<'a, D: Device, W: Raise<D>> Compared<'a, D, W> {
+impl<'a> Compared<'a> {
     /// `keeps` states whether later solves use the cycle in single precision if it is better.
     pub(super) fn new(
-        iteration: &'a Iteration<D>,
-        raise: &'a W,
-        applied: &'a Multigrid<D>,
+        iteration: &'a Iteration,
+        raise: &'a Raise<'a>,
+        applied: &'a Multigrid,
         against: Stronger,
         keeps: bool,
     ) -> Self {
@@ -91,8 +91,9 @@ impl<'a, D: Device, W: Raise<D>> Compared<'a, D, W> {
     }
 
     /// Compares z = M r with the cycle in single precision.
-    fn compare(&self, r: &D::Vector<f64>, z: &D::Vector<f64>) -> Result<Verdict, SolveError> {
-        let Iteration { device, matrix, single, .. } = self.iteration;
+    fn compare(&self, r: &Vector, z: &Vector) -> Result<Verdict, SolveError> {
+        let Iteration { matrix, single, .. } = self.iteration;
+        let device = &*self.iteration.device;
         let mut kept = self.wide.lock().unwrap_or_else(PoisonError::into_inner);
         let wide = match kept.take() {
             Some(wide) => wide,
@@ -101,14 +102,13 @@ impl<'a, D: Device, W: Raise<D>> Compared<'a, D, W> {
                 None => return Ok(Verdict::RoundingDoesNot),
             },
         };
-        let vector = || device.zeros(device.len(z));
-        let memory = vector().and_then(|other| {
-            Ok((other, vector()?, LinearOperator::<D, f64>::workspace(&wide.in_level_order(), device)?))
-        });
+        let vector = || device.zeros(Kind::F64, z.len());
+        let work = || wide.in_level_order().workspace(device, Kind::F64);
+        let memory = vector().and_then(|other| Ok((other, vector()?, work()?)));
         let (mut other, mut product, mut work) = on_all_processes(device, memory)?;
         wide.in_level_order().apply(device, r, &mut other, &mut work);
-        let mut work = on_all_processes(device, matrix.workspace(device))?;
-        let mut energies = |z: &D::Vector<f64>| {
+        let mut work = on_all_processes(device, matrix.workspace(device, Kind::F64))?;
+        let mut energies = |z: &Vector| {
             matrix.apply(device, z, &mut product, &mut work);
             let energy = device.dot(r, z);
             (energy, energy.powi(2) / device.dot(z, &product))
@@ -134,7 +134,7 @@ impl<'a, D: Device, W: Raise<D>> Compared<'a, D, W> {
     }
 }
 
-impl<D: Device> Solver<D> {
+impl Solver {
     /// Whether a slow solve has found that rounding to the precision that was asked for slows it:
     /// the same cycle in single precision reduces the error by more. The solve keeps the precision.
     ///
@@ -152,16 +152,16 @@ impl<D: Device> Solver<D> {
     }
 }
 
-impl<D: Device, W: Raise<D>> LinearOperator<D, f64> for Compared<'_, D, W> {
+impl LinearOperator for Compared<'_> {
     fn shape(&self) -> (usize, usize) {
-        LinearOperator::<D, f64>::shape(&self.iteration.multigrid)
+        self.iteration.multigrid.shape()
     }
 
-    fn workspace(&self, device: &D) -> Result<Workspace, DeviceError> {
-        LinearOperator::<D, f64>::workspace(&self.applied.in_level_order(), device)
+    fn workspace(&self, device: &dyn Device, number: Kind) -> Result<Workspace, DeviceError> {
+        self.applied.in_level_order().workspace(device, number)
     }
 
-    fn apply(&self, device: &D, r: &D::Vector<f64>, z: &mut D::Vector<f64>, work: &mut Workspace) {
+    fn apply(&self, device: &dyn Device, r: &Vector, z: &mut Vector, work: &mut Workspace) {
         self.applied.in_level_order().apply(device, r, z, work);
         if self.is_due.swap(false, Ordering::Relaxed) {
             let verdict = self.compare(r, z);

@@ -12,21 +12,19 @@
 //! projection. x keeps the values of the guess in these rows. Cost per solve: nothing without empty
 //! rows, a pass over b with them, and copies of the null space's vectors if b is not zero there.
 
-use ziggurat_sparse::device::{Device, DeviceError};
+use ziggurat_sparse::Kind;
+use ziggurat_sparse::device::{DeviceError, DeviceExt, Vector, Vectors};
 
 use super::iteration::on_all_processes;
 use super::{Iteration, SolveError};
 
-impl<D: Device> Iteration<D> {
+impl Iteration {
     /// The vectors to be projected out, where b is not zero in empty rows; `None` where it is, and
     /// the vectors of the null space suffice. Collective.
-    pub(super) fn kernel_with_empty_rows(
-        &self,
-        b: &D::Vector<f64>,
-    ) -> Result<Option<Vec<D::Vector<f64>>>, SolveError> {
+    pub(super) fn kernel_with_empty_rows(&self, b: &Vector) -> Result<Option<Vec<Vector>>, SolveError> {
         let Some(empty_rows) = &self.kernel.empty_rows else { return Ok(None) };
-        let (device, length) = (&self.device, self.device.len(b));
-        let mut part = on_all_processes(device, device.zeros::<f64>(length))?;
+        let (device, length) = (&*self.device, b.len());
+        let mut part = on_all_processes(device, device.zeros(Kind::F64, length))?;
         device.diagonal(1.0, empty_rows, b, 0.0, &mut part);
         let largest = device.norm_max(&part);
         // A b that is not finite is reported by the Krylov method.
@@ -34,11 +32,11 @@ impl<D: Device> Iteration<D> {
             return Ok(None);
         }
         // In two steps, because squares of small numbers underflow.
-        let scale = |factor, part: &mut _| device.combine::<f64, D::Vector<f64>>(&[], &[], factor, part);
+        let scale = |factor, part: &mut _| device.combine(&[], Vectors::NONE, factor, part);
         scale(largest.recip(), &mut part);
         scale(device.norm(&part).recip(), &mut part);
         let copies = self.kernel.vectors.iter().map(|vector| {
-            let mut copy = device.zeros::<f64>(length)?;
+            let mut copy = device.zeros(Kind::F64, length)?;
             device.copy(vector, &mut copy);
             Ok(copy)
         });

@@ -10,26 +10,23 @@
 //!
 //! Solvers with one and with several processes differ in setup only and share this code. All
 //! decisions here depend on values that are equal on every process: norms, and requests to stop
-//! that are combined over all processes ([`Device::any`]).
+//! that are combined over all processes ([`DeviceExt::any`]).
 
 use std::fmt;
 use std::ops::ControlFlow;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use ziggurat_amg::Multigrid;
 use ziggurat_krylov::{self as krylov, KrylovReport, LinearProblem, Observer, Progress, System, Work};
 use ziggurat_sparse::Kind;
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::{Device, DeviceExt, Vector};
 use ziggurat_sparse::operator::LinearOperator;
 
 use super::units::Unit;
 use super::{Raise, Solution, SolveError, SolveOptions, traffic_since};
 use crate::config::{SmootherKind, SolverConfig};
 use crate::diagnose::NullSpace;
-
-/// The matrix as the outer iteration applies it.
-pub(super) type Matrix<D> = Box<dyn LinearOperator<D, f64>>;
 
 /// A matrix and its cycle, ready to iterate on a device.
 ///
@@ -46,31 +43,32 @@ pub(super) type Matrix<D> = Box<dyn LinearOperator<D, f64>>;
 /// let matrix = hierarchy.finest(Formats::FewestBytes).operator(&cpu)?;
 /// let narrow = lower(Precision::F16)?;
 /// let chosen = SolverConfig { precision: Precision::F16, ..config.clone() };
-/// let iteration = Iteration::new(cpu, matrix, narrow, NullSpace::default(), chosen, config.clone());
+/// let iteration = Iteration::new(&cpu, matrix, narrow, NullSpace::default(), chosen, config.clone());
 /// let options = SolveOptions::from(iteration.config());
 /// let raise = |to, _| match to {
 ///     Stronger::Levels(kind) => Ok(Some(lower(Precision::uniform(kind))?)),
 ///     Stronger::Smoother(_) | Stronger::Factors => Ok(None),
 /// };
-/// let solution = iteration.solve(vec![1.0; 1728], None, &options, None, raise)?;
+/// let solution = iteration.solve(vec![1.0; 1728].into(), None, &options, None, &raise)?;
 /// assert!(solution.report.reason.is_converged() && iteration.raised_to().is_none());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Iteration<D: Device> {
+pub struct Iteration {
     /// The device of the vectors.
-    pub device: D,
-    pub(super) matrix: Matrix<D>,
-    pub(super) multigrid: Multigrid<D>,
+    pub device: Arc<dyn Device>,
+    /// The matrix as the outer iteration applies it.
+    pub(super) matrix: Box<dyn LinearOperator>,
+    pub(super) multigrid: Multigrid,
     /// The cycle in single precision, set by the first solve that needs it.
-    pub(super) single: OnceLock<Multigrid<D>>,
+    pub(super) single: OnceLock<Multigrid>,
     /// The cycle in double precision, likewise.
-    pub(super) double: OnceLock<Multigrid<D>>,
+    pub(super) double: OnceLock<Multigrid>,
     /// The cycle with a stronger smoother, likewise.
-    pub(super) smoothed: OnceLock<Multigrid<D>>,
+    pub(super) smoothed: OnceLock<Multigrid>,
     /// Whether solves start with it.
     pub(super) keeps_smoothed: AtomicBool,
     /// Sparse factors, likewise.
-    pub(super) factors: OnceLock<Multigrid<D>>,
+    pub(super) factors: OnceLock<Multigrid>,
     /// Whether solves start with the factors.
     pub(super) keeps_factors: AtomicBool,
     /// The number of iterations of a slow solve up to which rounding was not the cause.
@@ -78,12 +76,12 @@ pub struct Iteration<D: Device> {
     /// Whether a narrow precision that was asked for has been found to slow a solve.
     pub(super) rounding_slows: AtomicBool,
     /// The known null space of the matrix.
-    pub(super) kernel: NullSpace<D>,
+    pub(super) kernel: NullSpace,
     pub(super) config: SolverConfig,
     pub(super) asked: SolverConfig,
 }
 
-impl<D: Device> fmt::Debug for Iteration<D> {
+impl fmt::Debug for Iteration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Iteration")
             .field("multigrid", self.preconditioner())
@@ -92,20 +90,20 @@ impl<D: Device> fmt::Debug for Iteration<D> {
     }
 }
 
-impl<D: Device> Iteration<D> {
+impl Iteration {
     /// Combines a matrix and its cycle. `kernel` is the known null space of the matrix.
     /// `config` is the resolved configuration that the cycle was lowered with, `asked` the one
     /// before it was resolved. If the precision was `auto` there, the solve is monitored.
     pub fn new(
-        device: D,
-        matrix: Box<dyn LinearOperator<D, f64>>,
-        multigrid: Multigrid<D>,
-        kernel: NullSpace<D>,
+        device: &dyn Device,
+        matrix: Box<dyn LinearOperator>,
+        multigrid: Multigrid,
+        kernel: NullSpace,
         config: SolverConfig,
         asked: SolverConfig,
     ) -> Self {
         Iteration {
-            device,
+            device: device.share(),
             matrix,
             multigrid,
             single: OnceLock::new(),
@@ -131,17 +129,17 @@ impl<D: Device> Iteration<D> {
     /// [`solve_certified`](Self::solve_certified).
     pub fn solve(
         &self,
-        mut b: D::Vector<f64>,
-        guess: Option<D::Vector<f64>>,
+        mut b: Vector,
+        guess: Option<Vector>,
         options: &SolveOptions,
         observer: Option<&mut Observer<'_>>,
-        raise: impl Raise<D>,
-    ) -> Result<Solution<D::Vector<f64>>, SolveError> {
-        let (device, rows) = (&self.device, self.matrix.shape().0);
+        raise: &Raise<'_>,
+    ) -> Result<Solution<Vector>, SolveError> {
+        let (device, rows) = (&*self.device, self.matrix.shape().0);
         let before = device.traffic();
         let mut x = match guess {
             Some(guess) => guess,
-            None => on_all_processes(device, device.zeros(rows))?,
+            None => on_all_processes(device, device.zeros(Kind::F64, rows))?,
         };
         let unit = Unit::of(device, &b);
         let (report, promotion) = if unit.is_one() {
@@ -168,13 +166,14 @@ impl<D: Device> Iteration<D> {
         &self,
         unit: Unit,
         report: KrylovReport,
-        b: &D::Vector<f64>,
-        x: &mut D::Vector<f64>,
+        b: &Vector,
+        x: &mut Vector,
     ) -> Result<KrylovReport, SolveError> {
-        let device = &self.device;
+        let device = &*self.device;
         unit.multiply(device, x);
-        let vector = || device.zeros(device.len(x));
-        let memory = vector().and_then(|returned| Ok((returned, vector()?, self.matrix.workspace(device)?)));
+        let vector = || device.zeros(Kind::F64, x.len());
+        let work = || self.matrix.workspace(device, Kind::F64);
+        let memory = vector().and_then(|returned| Ok((returned, vector()?, work()?)));
         let (mut returned, mut r, mut work) = on_all_processes(device, memory)?;
         device.copy(x, &mut returned);
         unit.divide(device, &mut returned);
@@ -187,18 +186,18 @@ impl<D: Device> Iteration<D> {
     /// Iterates with the given cycle, starting at `x`.
     pub(super) fn run(
         &self,
-        cycle: &dyn LinearOperator<D, f64>,
-        b: &D::Vector<f64>,
-        x: &mut D::Vector<f64>,
+        cycle: &dyn LinearOperator,
+        b: &Vector,
+        x: &mut Vector,
         options: &SolveOptions,
         observer: Option<&mut Observer<'_>>,
     ) -> Result<KrylovReport, SolveError> {
         let with_empty_rows = self.kernel_with_empty_rows(b)?;
         let kernel = with_empty_rows.as_deref().unwrap_or(&self.kernel.vectors);
         let system = System::new(&*self.matrix).preconditioner(cycle).kernel(kernel);
-        let work = Work::with_basis(options.method(&self.config), options.basis, &self.device, &system);
-        let mut work = on_all_processes(&self.device, work)?;
-        let mut problem = LinearProblem::new(&self.device, &system, b).stopping(options.stopping);
+        let work = Work::with_basis(options.method(&self.config), options.basis, &*self.device, &system);
+        let mut work = on_all_processes(&*self.device, work)?;
+        let mut problem = LinearProblem::new(&*self.device, &system, b).stopping(options.stopping);
         if let Some(observer) = observer {
             problem = problem.observer(observer);
         }
@@ -210,12 +209,7 @@ impl<D: Device> Iteration<D> {
 
     /// Replaces the matrix by another one of the same size, with its cycle and null space. The
     /// cycle must be in the precision that [`raised_to`](Iteration::raised_to) states.
-    pub fn replace(
-        &mut self,
-        matrix: Box<dyn LinearOperator<D, f64>>,
-        multigrid: Multigrid<D>,
-        kernel: NullSpace<D>,
-    ) {
+    pub fn replace(&mut self, matrix: Box<dyn LinearOperator>, multigrid: Multigrid, kernel: NullSpace) {
         (self.matrix, self.kernel) = (matrix, kernel);
         *self.cleared_until.get_mut() = 0;
         *self.rounding_slows.get_mut() = false;
@@ -262,14 +256,14 @@ impl<D: Device> Iteration<D> {
     }
 
     /// The cycle that the next solve starts with.
-    pub fn preconditioner(&self) -> &Multigrid<D> {
+    pub fn preconditioner(&self) -> &Multigrid {
         let factors = self.factors.get().filter(|_| self.is_factorised());
         let smoothed = self.smoothed.get().filter(|_| self.keeps_smoothed.load(Ordering::Relaxed));
         factors.or(smoothed).unwrap_or_else(|| self.levels())
     }
 
     /// The cycle over the levels of the hierarchy, with the configured smoother.
-    pub(super) fn levels(&self) -> &Multigrid<D> {
+    pub(super) fn levels(&self) -> &Multigrid {
         self.double.get().or(self.single.get()).unwrap_or(&self.multigrid)
     }
 
@@ -286,8 +280,8 @@ impl<D: Device> Iteration<D> {
 
 /// Memory may run out on one process only. Then no process continues, because the others would wait
 /// for its messages.
-pub(super) fn on_all_processes<D: Device, T>(
-    device: &D,
+pub(super) fn on_all_processes<T>(
+    device: &dyn Device,
     made: Result<T, impl Into<SolveError>>,
 ) -> Result<T, SolveError> {
     match (device.any(made.is_err()), made) {

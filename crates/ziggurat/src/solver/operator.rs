@@ -7,9 +7,10 @@
 //! [`Solver::preconditioner`](super::Solver::preconditioner); any Krylov method around it on the
 //! device is [`InnerSolver`](crate::krylov::InnerSolver).
 //!
-//! Cost: a solve, with b and x copied to the host and back.
+//! Cost: a solve, with b and x copied to the host and back, in double precision.
 
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::Kind;
+use ziggurat_sparse::device::{Device, DeviceError, DeviceExt, Vector};
 use ziggurat_sparse::operator::{LinearOperator, Workspace};
 
 use super::Solver;
@@ -21,26 +22,33 @@ use super::Solver;
 /// let cpu = Cpu::new();
 /// let convection = "convection3d:10".parse::<Problem>()?.matrix()?;
 /// let diffusion = Solver::builder().rtol(0.1).build("poisson3d:10".parse::<Problem>()?.matrix()?)?;
-/// let a = MatrixOperator::<Cpu, f64>::new(&cpu, convection)?;
+/// let a = MatrixOperator::new(&cpu, convection)?;
 /// let system = System::new(&a).preconditioner(&diffusion);
 /// let mut work = Work::new(Method::Fgmres { restart: 30 }, &cpu, &system)?;
-/// let (b, mut x) = (vec![1.0; 1000], vec![0.0; 1000]);
+/// let (b, mut x) = (vec![1.0; 1000].into(), vec![0.0; 1000].into());
 /// assert!(solve(LinearProblem::new(&cpu, &system, &b), &mut x, &mut work)?.reason.is_converged());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-impl<D: Device> LinearOperator<D, f64> for Solver<D> {
+impl LinearOperator for Solver {
     fn shape(&self) -> (usize, usize) {
-        LinearOperator::<D, f64>::shape(self.preconditioner())
+        self.preconditioner().shape()
     }
 
-    fn apply(&self, device: &D, x: &D::Vector<f64>, y: &mut D::Vector<f64>, _: &mut Workspace) {
-        let mut b = vec![0.0; device.len(x)];
-        let solution = device.download(x, &mut b).map(|()| self.solve(&b));
+    fn workspace(&self, device: &dyn Device, _: Kind) -> Result<Workspace, DeviceError> {
+        Ok(Workspace::new(device.zeros(Kind::F64, self.shape().0)?))
+    }
+
+    fn apply(&self, device: &dyn Device, x: &Vector, y: &mut Vector, work: &mut Workspace) {
+        let (wide, mut b) = (work.get::<Vector>(), vec![0.0; x.len()]);
+        device.copy(x, wide);
+        let solution = device.copy_to(wide, &mut b).map(|()| self.solve(&b));
         let written = match solution {
-            Ok(Ok(solution)) => device.write(&solution.x, y).is_ok(),
+            Ok(Ok(solution)) => device.overwrite(&solution.x, wide).is_ok(),
             _ => false,
         };
-        if !written {
+        if written {
+            device.copy(wide, y);
+        } else {
             // The outer method reports what is not a number.
             device.fill(f64::NAN, y);
         }

@@ -6,18 +6,17 @@ use ziggurat_sparse::device::Device;
 use super::Solver;
 use crate::config::{Decision, SolverConfig};
 
-impl<D: Device> Solver<D> {
+impl Solver {
     /// The device of the iteration.
     ///
     /// ```
-    /// use ziggurat::sparse::device::Device;
     /// let a = ziggurat_sparse::Csr::identity(3)?;
     /// let solver = ziggurat::Solver::builder().build(&a)?;
     /// assert!(solver.device().name().starts_with("cpu"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn device(&self) -> &D {
-        &self.iteration.device
+    pub fn device(&self) -> &dyn Device {
+        &*self.iteration.device
     }
 
     /// The hierarchy, as set up. Its `Display` is a table of the levels. If the unknowns were
@@ -58,10 +57,10 @@ impl<D: Device> Solver<D> {
     /// matrix-free operator.
     ///
     /// ```
-    /// use ziggurat::sparse::{device::Cpu, operator::LinearOperator};
+    /// use ziggurat::sparse::operator::LinearOperator;
     /// let a = ziggurat_sparse::Csr::identity(3)?;
     /// let solver = ziggurat::Solver::builder().build(&a)?;
-    /// assert_eq!(LinearOperator::<Cpu, f64>::shape(solver.preconditioner()), (3, 3));
+    /// assert_eq!(solver.preconditioner().shape(), (3, 3));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -69,18 +68,18 @@ impl<D: Device> Solver<D> {
     ///
     /// ```
     /// use ziggurat::krylov::{LinearProblem, Method, Stopping, System, Work, solve};
-    /// use ziggurat::sparse::{device::Cpu, gallery::Problem, operator::MatrixOperator};
+    /// use ziggurat::sparse::{Kind, device::Cpu, gallery::Problem, operator::MatrixOperator};
     /// let (cpu, a) = (Cpu::new(), "poisson3d:10".parse::<Problem>()?.matrix()?);
     /// let solver = ziggurat::Solver::builder().build(&a)?;
-    /// let a = MatrixOperator::<Cpu, f32>::new(&cpu, a.view().stored_as::<f32>())?;
-    /// let system = System::<Cpu, f32>::new(&a).preconditioner(solver.preconditioner());
+    /// let a = MatrixOperator::new(&cpu, a.view().stored_as::<f32>())?;
+    /// let system = System::new(&a).preconditioner(solver.preconditioner()).in_number(Kind::F32);
     /// let mut work = Work::new(Method::Cg, &cpu, &system)?;
-    /// let (b, mut x) = (vec![1.0_f32; 1000], vec![0.0_f32; 1000]);
+    /// let (b, mut x) = (vec![1.0_f32; 1000].into(), vec![0.0_f32; 1000].into());
     /// let problem = LinearProblem::new(&cpu, &system, &b).stopping(Stopping::default().rtol(1e-5));
     /// assert!(solve(problem, &mut x, &mut work)?.reason.is_converged());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn preconditioner(&self) -> &Multigrid<D> {
+    pub fn preconditioner(&self) -> &Multigrid {
         self.iteration.preconditioner()
     }
 

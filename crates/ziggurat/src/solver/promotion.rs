@@ -6,7 +6,6 @@ use serde::{Serialize, Serializer};
 use ziggurat_amg::Multigrid;
 use ziggurat_krylov::StopReason;
 use ziggurat_sparse::Kind;
-use ziggurat_sparse::device::Device;
 use ziggurat_sparse::words::counted;
 
 use super::SolveError;
@@ -134,19 +133,9 @@ impl fmt::Display for Promotion {
 /// in the precision of the levels.
 ///
 /// ```
-/// use ziggurat::sparse::{Kind, device::Cpu};
 /// use ziggurat::{Raise, Stronger};
-/// fn is_one(_: impl Raise<Cpu>) {}
-/// is_one(|_: Stronger, _: Option<Kind>| Ok(None)); // a solver with nothing stronger
+/// let nothing: &Raise<'_> = &|_, _| Ok(None); // a solver with nothing stronger
+/// assert!(nothing(Stronger::Factors, None)?.is_none());
+/// # Ok::<(), ziggurat::SolveError>(())
 /// ```
-pub trait Raise<D: Device>:
-    Fn(Stronger, Option<Kind>) -> Result<Option<Multigrid<D>>, SolveError> + Sync
-{
-}
-
-impl<D, F> Raise<D> for F
-where
-    D: Device,
-    F: Fn(Stronger, Option<Kind>) -> Result<Option<Multigrid<D>>, SolveError> + Sync,
-{
-}
+pub type Raise<'a> = dyn Fn(Stronger, Option<Kind>) -> Result<Option<Multigrid>, SolveError> + Sync + 'a;

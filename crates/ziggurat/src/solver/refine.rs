@@ -12,7 +12,8 @@
 //! correction: one pass over the matrix with about 30 operations per entry, and a few iterations.
 
 use ziggurat_krylov::{KrylovReport, Observer, Progress, StopReason};
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::Kind;
+use ziggurat_sparse::device::DeviceExt;
 
 use super::certify::{Scale, norm as norm_of};
 use super::watch::joined;
@@ -27,37 +28,37 @@ const MIN_RTOL: f64 = 1e-4;
 
 /// Corrects a stagnated solution up to `limit` times. `residual` computes (b − A x) / unit to ten
 /// digits; the unit is a power of two near the largest element of b.
-pub(super) fn refined<D: Device>(
-    iteration: &Iteration<D>,
+pub(super) fn refined(
+    iteration: &Iteration,
     limit: usize,
     options: &SolveOptions,
     b: &[f64],
     solution: Solution,
     residual: &dyn Fn(f64, &[f64]) -> Vec<f64>,
     observer: Option<&mut Observer<'_>>,
-    raise: impl Raise<D>,
+    raise: &Raise<'_>,
 ) -> Result<Solution, SolveError> {
     let report = &solution.report;
     let stagnated = report.reason == StopReason::Stagnated && report.left_out == 0.0;
     if limit == 0 || !stagnated || !report.residual.is_finite() || report.b_norm == 0.0 {
         return Ok(solution);
     }
-    let scale = Scale::of(&iteration.device, b, &options.stopping, report.initial_residual)?;
+    let scale = Scale::of(&*iteration.device, b, &options.stopping, report.initial_residual)?;
     refined_to(iteration, limit, options, scale, solution, residual, observer, raise)
 }
 
 /// The same to the target of the given scale.
-fn refined_to<D: Device>(
-    iteration: &Iteration<D>,
+fn refined_to(
+    iteration: &Iteration,
     limit: usize,
     options: &SolveOptions,
     scale: Scale,
     mut solution: Solution,
     residual: &dyn Fn(f64, &[f64]) -> Vec<f64>,
     mut observer: Option<&mut Observer<'_>>,
-    raise: impl Raise<D>,
+    raise: &Raise<'_>,
 ) -> Result<Solution, SolveError> {
-    let device = &iteration.device;
+    let device = &*iteration.device;
     let Scale { unit, b_norm, target } = scale;
     let mut r = residual(unit, &solution.x);
     let mut norm = norm_of(device, &r)?;
@@ -90,8 +91,8 @@ fn refined_to<D: Device>(
             }
         });
         let observing = from_there.as_mut().map(|observer| observer as &mut Observer<'_>);
-        let correction = iteration.solve(device.upload(&r)?, None, &rest, observing, &raise)?;
-        let d = device.to_host(correction.x)?;
+        let correction = iteration.solve(device.upload(&r)?, None, &rest, observing, raise)?;
+        let d = device.to_host::<f64>(correction.x)?;
         let x: Vec<f64> = solution.x.iter().zip(&d).map(|(x, d)| x + d * unit).collect();
         let left_over = residual(unit, &x);
         let norm_then = norm_of(device, &left_over)?;
@@ -126,21 +127,21 @@ const CLOSE: f64 = 10.0;
 /// if refinement is not configured. It counts as converged only if the residual is below the
 /// tolerance both when it is accurate and as double precision has it, which is what a caller would
 /// compute. The larger one is reported.
-pub(super) fn refined_by_factors<D: Device>(
-    iteration: &Iteration<D>,
+pub(super) fn refined_by_factors(
+    iteration: &Iteration,
     options: &SolveOptions,
     b: &[f64],
     solution: Solution,
     residual: &dyn Fn(f64, &[f64]) -> Vec<f64>,
     observer: Option<&mut Observer<'_>>,
-    raise: impl Raise<D>,
+    raise: &Raise<'_>,
 ) -> Result<Solution, SolveError> {
     let report = &solution.report;
     let is_close = report.residual <= CLOSE * report.target;
     if report.reason != StopReason::Stagnated || !is_close || report.left_out != 0.0 || report.b_norm == 0.0 {
         return Ok(solution);
     }
-    let (device, matrix) = (&iteration.device, &iteration.matrix);
+    let (device, matrix) = (&*iteration.device, &iteration.matrix);
     let scale = Scale::of(device, b, &options.stopping, report.initial_residual)?;
     let stricter = Scale { target: 0.5 * scale.target, ..scale };
     let steps = STEPS_BY_FACTORS;
@@ -151,7 +152,8 @@ pub(super) fn refined_by_factors<D: Device>(
     }
     let in_units = |vector: &[f64]| vector.iter().map(|x| x / scale.unit).collect::<Vec<f64>>();
     let (b, x) = (device.upload(&in_units(b))?, device.upload(&in_units(&solution.x))?);
-    let (mut r, mut work) = (device.zeros(solution.x.len())?, matrix.workspace(device)?);
+    let mut r = device.zeros(Kind::F64, solution.x.len())?;
+    let mut work = matrix.workspace(device, Kind::F64)?;
     matrix.residual(device, &x, &b, &mut r, &mut work);
     let plain = device.norm(&r);
     device.finish()?;

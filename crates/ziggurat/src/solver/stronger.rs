@@ -6,15 +6,14 @@ use ziggurat_amg::{
     Cancel, Hierarchy, HierarchyConfig, MatrixProperties, Multigrid, SetupError, can_be_direct,
 };
 use ziggurat_sparse::Kind;
-use ziggurat_sparse::device::Device;
 
 use super::{Iteration, SolveError, Solver, Stronger, limits};
 use crate::config::{Precision, SmootherKind, SolverConfig};
 
 /// Moves the levels of a hierarchy to the device, in the precisions of a configuration.
-type Lower<'a, D> = dyn Fn(&Hierarchy, &SolverConfig) -> Result<Multigrid<D>, SolveError> + 'a;
+type Lower<'a> = dyn Fn(&Hierarchy, &SolverConfig) -> Result<Multigrid, SolveError> + 'a;
 
-impl<D: Device> Solver<D> {
+impl Solver {
     /// The hierarchy of the cycle that the next solve starts with: the one that was set up, unless
     /// a solve has changed to a smoother that needs another one.
     ///
@@ -34,12 +33,12 @@ impl<D: Device> Solver<D> {
     /// error if it is cancelled.
     pub(super) fn stronger(
         &self,
-        iteration: &Iteration<D>,
+        iteration: &Iteration,
         to: Stronger,
         kind: Option<Kind>,
         cancel: &Cancel,
-        lower: &Lower<'_, D>,
-    ) -> Result<Option<Multigrid<D>>, SolveError> {
+        lower: &Lower<'_>,
+    ) -> Result<Option<Multigrid>, SolveError> {
         match to {
             Stronger::Levels(kind) => lower(&self.hierarchy, &self.config().in_precision(kind)).map(Some),
             Stronger::Smoother(smoother) => self.smoothed_by(iteration, smoother, kind, cancel, lower),
@@ -50,12 +49,12 @@ impl<D: Device> Solver<D> {
     /// The levels with a stronger smoother; `None` if it cannot be set up.
     fn smoothed_by(
         &self,
-        iteration: &Iteration<D>,
+        iteration: &Iteration,
         smoother: SmootherKind,
         kind: Option<Kind>,
         cancel: &Cancel,
-        lower: &Lower<'_, D>,
-    ) -> Result<Option<Multigrid<D>>, SolveError> {
+        lower: &Lower<'_>,
+    ) -> Result<Option<Multigrid>, SolveError> {
         let config = iteration.config_in_use().with_stronger_smoother();
         let config = kind.map_or_else(|| config.clone(), |kind| config.in_precision(kind));
         if config.check_for(self.kind.facts(self.device())).is_err() {
@@ -92,7 +91,7 @@ impl<D: Device> Solver<D> {
 
     /// Sparse factors of the matrix as a preconditioner; `None` if they do not fit into memory or
     /// are not compiled in, or if the matrix is singular.
-    fn factors(&self, cancel: &Cancel, lower: &Lower<'_, D>) -> Result<Option<Multigrid<D>>, SolveError> {
+    fn factors(&self, cancel: &Cancel, lower: &Lower<'_>) -> Result<Option<Multigrid>, SolveError> {
         if !can_be_direct(self.hierarchy.levels()[0].matrix().rows()) {
             return Ok(None);
         }

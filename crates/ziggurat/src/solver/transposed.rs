@@ -21,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 use ziggurat_amg::{Cancel, ExactMatrix, Hierarchy, Lowering, Multigrid, Part};
 use ziggurat_krylov::Observer;
 use ziggurat_sparse::algebra::transpose;
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::DeviceExt;
 use ziggurat_sparse::{Csr, CsrRef, MatrixError, parallel, trace};
 
 use super::watch::joined;
@@ -35,28 +35,23 @@ const NEGLIGIBLE: f64 = 0.005;
 const ROWS: usize = 4096;
 
 /// Data of solves with Aᵀ that is kept.
-pub(super) struct Transposing<D: Device> {
-    system: OnceLock<Transposed<D>>,
+#[derive(Default)]
+pub(super) struct Transposing {
+    system: OnceLock<Transposed>,
     /// max_i Σ_j |a_ij − a_ji|
     asymmetry: OnceLock<f64>,
 }
 
-impl<D: Device> Default for Transposing<D> {
-    fn default() -> Self {
-        Transposing { system: OnceLock::new(), asymmetry: OnceLock::new() }
-    }
-}
-
 /// Aᵀ and its preconditioner, in the order and sign of the levels.
-struct Transposed<D: Device> {
+struct Transposed {
     a: Arc<Csr<f64>>,
     /// Aᵀ as stored for the outer iteration.
     finest: ExactMatrix,
-    iteration: Iteration<D>,
+    iteration: Iteration,
     largest_row_error: f64,
 }
 
-impl<D: Device> Solver<D> {
+impl Solver {
     /// Solves Aᵀ x = b with a zero initial guess, by the same hierarchy: an adjoint solve. The
     /// residual in the report is that of the transposed system.
     ///
@@ -104,17 +99,6 @@ impl<D: Device> Solver<D> {
         b: &[f64],
         guess: Option<&[f64]>,
         options: &SolveOptions,
-        observer: Option<&mut Observer<'_>>,
-    ) -> Result<Solution, SolveError> {
-        (self.compiled.solve_transposed)(self, b, guess, options, observer)
-    }
-
-    /// [`Solver::solve_transposed_with`], where it is compiled.
-    pub(super) fn solve_transposed_here(
-        &self,
-        b: &[f64],
-        guess: Option<&[f64]>,
-        options: &SolveOptions,
         mut observer: Option<&mut Observer<'_>>,
     ) -> Result<Solution, SolveError> {
         if !self.kind.symmetric {
@@ -151,12 +135,13 @@ impl<D: Device> Solver<D> {
         let raise =
             |to, kind| limits.unless_cancelled(self.stronger(iteration, to, kind, &limits.cancel, &lower));
         let largest_row_error = *largest_row_error;
-        let system = Posed { iteration, a: &|| a, largest_row_error, raise: &raise, limits: &limits };
+        let a = || Part::from(a);
+        let system = Posed { iteration, a: &a, largest_row_error, raise: &raise, limits: &limits };
         self.solve_posed(&system, b, guess, options, observer)
     }
 
     /// Aᵀ and its preconditioner, which the first call makes.
-    fn transposed(&self, cancel: &Cancel) -> Result<&Transposed<D>, SolveError> {
+    fn transposed(&self, cancel: &Cancel) -> Result<&Transposed, SolveError> {
         if let Some(made) = self.transposing.system.get() {
             return Ok(made);
         }
@@ -169,7 +154,7 @@ impl<D: Device> Solver<D> {
         let kernel = self.kind.null_space(device, &matrix, order.map(|order| &**order))?;
         let operator = finest.operator(device)?;
         let asked = self.iteration.asked.clone();
-        let iteration = Iteration::new(device.clone(), operator, multigrid, kernel, config, asked);
+        let iteration = Iteration::new(device, operator, multigrid, kernel, config, asked);
         let largest_row_error = largest_row_error(a.view());
         let made = Transposed { a, finest, iteration, largest_row_error };
         // If another thread was faster, what it made is identical.
@@ -184,7 +169,7 @@ impl<D: Device> Solver<D> {
         finest: &ExactMatrix,
         config: &SolverConfig,
         cancel: &Cancel,
-    ) -> Result<Multigrid<D>, SolveError> {
+    ) -> Result<Multigrid, SolveError> {
         let precision = |index| config.precision.level(index);
         let (cycling, lowering) = (config.cycling(), Lowering { cancel: Some(cancel), ..config.lowering() });
         Ok(levels.lower_transposed_with((a, finest), self.device(), &cycling, precision, lowering)?)
@@ -207,7 +192,7 @@ impl<D: Device> Solver<D> {
             let transposed = Arc::new(transpose(a.view(), a.all_rows()));
             let unit = report.b_norm.log2().floor().clamp(-1000.0, 1000.0).exp2();
             let device = self.device();
-            let r = Part::<D>::from(&transposed).accurate_residual(device, unit, &x, b);
+            let r = Part::from(&transposed).accurate_residual(device, unit, &x, b);
             let residual = device.norm(&device.upload(&r)?);
             (report.residual, report.relative_residual) =
                 (residual * unit, residual / (report.b_norm / unit));
@@ -240,12 +225,7 @@ impl<D: Device> Solver<D> {
     ///
     /// # Errors
     /// For F- and K-cycles, whose transpose is not a cycle.
-    pub fn transposed_preconditioner(&self) -> Result<Multigrid<D>, SolveError> {
-        (self.compiled.transposed)(self)
-    }
-
-    /// [`Solver::transposed_preconditioner`], where it is compiled.
-    pub(super) fn transposed_here(&self) -> Result<Multigrid<D>, SolveError> {
+    pub fn transposed_preconditioner(&self) -> Result<Multigrid, SolveError> {
         let config = self.iteration.config_in_use();
         let cycling = config.cycling();
         if !cycling.cycle.has_transpose() {

@@ -11,7 +11,7 @@
 //! product with A.
 
 use ziggurat_krylov::{KrylovReport, Progress, StopReason, Stopping};
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::{Device, Vector, Vectors};
 
 use super::SolveOptions;
 
@@ -24,7 +24,7 @@ pub(super) struct Unit(f64);
 
 impl Unit {
     /// The unit of a right-hand side: one if its largest element is near one, zero or not finite.
-    pub(super) fn of<D: Device>(device: &D, b: &D::Vector<f64>) -> Self {
+    pub(super) fn of(device: &dyn Device, b: &Vector) -> Self {
         let largest = device.norm_max(b);
         if !(largest > 0.0 && largest.is_finite()) {
             return Unit(1.0);
@@ -44,12 +44,12 @@ impl Unit {
     }
 
     /// x ← x / u
-    pub(super) fn divide<D: Device>(self, device: &D, x: &mut D::Vector<f64>) {
+    pub(super) fn divide(self, device: &dyn Device, x: &mut Vector) {
         scale(device, self.0.recip(), x);
     }
 
     /// x ← u x
-    pub(super) fn multiply<D: Device>(self, device: &D, x: &mut D::Vector<f64>) {
+    pub(super) fn multiply(self, device: &dyn Device, x: &mut Vector) {
         scale(device, self.0, x);
     }
 
@@ -91,7 +91,6 @@ impl Unit {
 }
 
 /// x ← α x
-fn scale<D: Device>(device: &D, alpha: f64, x: &mut D::Vector<f64>) {
-    let none: &[D::Vector<f64>] = &[];
-    device.combine(&[], none, alpha, x);
+fn scale(device: &dyn Device, alpha: f64, x: &mut Vector) {
+    device.combine(&[], Vectors::NONE, alpha, x);
 }

@@ -10,10 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
-use ziggurat_sparse::device::Device;
 use ziggurat_sparse::{Csr, MatrixError};
 
-use super::known::oriented;
+use super::analysis::analyse;
 use super::transposed::Transposing;
 use super::{SolveError, Solver, limits, lower};
 use crate::config::{Krylov, Rebuild, Reorder, SolverConfig, Update};
@@ -80,7 +79,7 @@ impl Pace {
     }
 }
 
-impl<D: Device> Solver<D> {
+impl Solver {
     /// Replaces the values of the matrix; the pattern must be the same. The cost is a fraction of a
     /// full setup.
     ///
@@ -109,7 +108,7 @@ impl<D: Device> Solver<D> {
     /// If the pattern differs or a value is not finite, or at the time limit, as in setup. The
     /// solver then keeps its old matrix.
     pub fn update_values(&mut self, a: impl Into<Arc<Csr<f64>>>) -> Result<Updated, SolveError> {
-        (self.compiled.update)(self, a.into())
+        self.update(a.into())
     }
 
     /// As [`Solver::update_values`], with the values alone, in the order of the matrix that was
@@ -141,13 +140,13 @@ impl<D: Device> Solver<D> {
         self.update_values(a)
     }
 
-    /// [`Solver::update_values`], where it is compiled.
-    pub(super) fn update_here(&mut self, a: Arc<Csr<f64>>) -> Result<Updated, SolveError> {
+    /// [`Solver::update_values`], compiled once.
+    fn update(&mut self, a: Arc<Csr<f64>>) -> Result<Updated, SolveError> {
         // Checked before a possible rebuild, which would accept any matrix.
         self.hierarchy.check_pattern(&a)?;
         let until = limits::of_setup(&self.cancel, self.config());
         let block = self.hierarchy.levels()[0].block();
-        let mut kind = oriented(&a, block, self.near_kernel.as_ref())?.kind;
+        let mut kind = analyse(&a, block, self.near_kernel.as_ref())?.kind;
         // The pattern is the same, so its order is as good as before.
         kind.scattered = self.config().reorder == Reorder::On;
         let same_kind = self.iteration.asked.resolve(kind.facts(self.device())) == *self.config()
@@ -156,7 +155,7 @@ impl<D: Device> Solver<D> {
         let is_factorised = self.iteration.is_factorised();
         let smoother = self.iteration.smoother_in_use();
         if wanted || !same_kind || is_factorised || smoother.is_some() {
-            let (device, mut asked) = (self.device().clone(), self.iteration.asked.clone());
+            let mut asked = self.iteration.asked.clone();
             if is_factorised {
                 // Multigrid has failed for this matrix before.
                 asked = SolverConfig { krylov: Krylov::Auto, ..asked.by_factors() };
@@ -164,7 +163,8 @@ impl<D: Device> Solver<D> {
                 let stronger = self.config().with_stronger_smoother();
                 (asked.method, asked.smoother) = (stronger.method, stronger.smoother);
             }
-            *self = Solver::set_up(device, &a, self.near_kernel.clone(), asked, self.cancel.clone())?;
+            let (near_kernel, cancel) = (self.near_kernel.clone(), self.cancel.clone());
+            *self = Solver::set_up(self.device(), &a, near_kernel, asked, cancel)?;
             return Ok(Updated::Rebuilt);
         }
         limits::before("update", &until)?;

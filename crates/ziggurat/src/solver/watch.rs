@@ -31,7 +31,7 @@ use std::sync::atomic::Ordering;
 
 use ziggurat_krylov::{KrylovReport, Observer, Progress, StopReason, Stopping};
 use ziggurat_sparse::Kind;
-use ziggurat_sparse::device::Device;
+use ziggurat_sparse::device::{DeviceExt, Vector};
 use ziggurat_sparse::operator::LinearOperator;
 
 use self::standstill::Recent;
@@ -148,17 +148,17 @@ impl Allowed {
     const ALL: Allowed = Allowed { smoother: true, factors: true };
 }
 
-impl<D: Device> Iteration<D> {
+impl Iteration {
     /// Iterates with the preconditioner as it is, and continues with a stronger one if needed.
     pub(super) fn solve_watched(
         &self,
-        b: &D::Vector<f64>,
-        x: &mut D::Vector<f64>,
+        b: &Vector,
+        x: &mut Vector,
         options: &SolveOptions,
         mut observer: Option<&mut Observer<'_>>,
-        raise: impl Raise<D>,
+        raise: &Raise<'_>,
     ) -> Result<(KrylovReport, Option<Promotion>), SolveError> {
-        let device = &self.device;
+        let device = &*self.device;
         let mut rest = options.clone();
         let mut rung = self.rung();
         let mut done: Option<KrylovReport> = None;
@@ -182,7 +182,7 @@ impl<D: Device> Iteration<D> {
                 }
                 _ => {}
             }
-            let (report, fault) = self.run_watched(rung, b, x, &rest, observing, &raise)?;
+            let (report, fault) = self.run_watched(rung, b, x, &rest, observing, raise)?;
             let stopping = &mut rest.stopping;
             // The next run continues this solve, whose own initial residual counts.
             if stopping.is_relative_to_guess() {
@@ -201,7 +201,7 @@ impl<D: Device> Iteration<D> {
             let may_help = !(report.relative_residual <= ROUNDING_LIMIT || bad_guess);
             let allowed =
                 Allowed { smoother: allowed.smoother && may_help, factors: allowed.factors && may_help };
-            let Some(next) = self.raised(rung, why, allowed, &raise)? else {
+            let Some(next) = self.raised(rung, why, allowed, raise)? else {
                 return Ok((report, promotion));
             };
             // Other options than the configured ones may be what failed.
@@ -249,7 +249,7 @@ impl<D: Device> Iteration<D> {
         rung: Rung,
         why: Fault,
         allowed: Allowed,
-        raise: &impl Raise<D>,
+        raise: &Raise<'_>,
     ) -> Result<Option<Rung>, SolveError> {
         let narrow = self.is_narrow(rung);
         let levels = match why {
@@ -272,7 +272,7 @@ impl<D: Device> Iteration<D> {
             None => return Ok(None),
         };
         if cycle.get().is_none() {
-            let Some(made) = on_all_processes(&self.device, raise(to, None))? else {
+            let Some(made) = on_all_processes(&*self.device, raise(to, None))? else {
                 return match next {
                     Rung::Smoother => self.raised(next, why, allowed, raise),
                     _ => Ok(None),
@@ -325,11 +325,11 @@ impl<D: Device> Iteration<D> {
     fn run_watched(
         &self,
         rung: Rung,
-        b: &D::Vector<f64>,
-        x: &mut D::Vector<f64>,
+        b: &Vector,
+        x: &mut Vector,
         options: &SolveOptions,
         mut observer: Option<&mut Observer<'_>>,
-        raise: &impl Raise<D>,
+        raise: &Raise<'_>,
     ) -> Result<(KrylovReport, Option<(Fault, Allowed)>), SolveError> {
         if let (Rung::Factors, Some(factors)) = (rung, self.factors.get()) {
             return Ok((self.run(&factors.in_level_order(), b, x, options, observer)?, None));
@@ -402,7 +402,7 @@ impl<D: Device> Iteration<D> {
             if stops { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let cycle = cycle.in_level_order();
-        let watched: &dyn LinearOperator<D, f64> = if compares || observes { &compared } else { &cycle };
+        let watched: &dyn LinearOperator = if compares || observes { &compared } else { &cycle };
         // An observer costs a message per iteration among processes.
         let report = if compares || observes || may_smooth || may_factorise {
             self.run(watched, b, x, options, Some(&mut watching))?

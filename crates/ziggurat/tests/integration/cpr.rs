@@ -59,7 +59,7 @@ fn every_device_and_new_values_are_solved() {
     let b = vec![1.0; a.rows()];
     let mut solver = Solver::new(&a, SolverConfig::default()).unwrap();
     let iterations = solver.solve(&b).unwrap().report.iterations;
-    let on_reference = Solver::builder().device(Reference).build(&a).unwrap().solve(&b).unwrap();
+    let on_reference = Solver::builder().device(&Reference).build(&a).unwrap().solve(&b).unwrap();
     assert_eq!(on_reference.report.iterations, iterations);
     a.values_mut()
         .iter_mut()

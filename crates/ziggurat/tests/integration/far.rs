@@ -2,13 +2,10 @@
 //!
 //! It computes with the CPU's kernels. Optionally it lacks double precision, or loses its work.
 
-use std::borrow::Borrow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use ziggurat_sparse::device::{
-    Cpu, Device, DeviceError, Direction, HostMatrix, NoHalo, Reference, Remote, Traffic,
-};
+use ziggurat_sparse::device::{Cpu, DeviceError, Direction, HostMatrix, Kernels, Traffic};
 use ziggurat_sparse::{Kind, Reads, Real, Store};
 
 #[derive(Clone, Debug, Default)]
@@ -53,11 +50,11 @@ impl Far {
     }
 }
 
-impl Device for Far {
+ziggurat_sparse::device_of_kernels!(Far);
+
+impl Kernels for Far {
     type Vector<T: Store> = There<T>;
     type Matrix<S: Store> = HostMatrix<S>;
-    type Halo = NoHalo;
-    type Setup = Reference;
 
     fn name(&self) -> String {
         "far".to_owned()
@@ -96,18 +93,6 @@ impl Device for Far {
     fn upload_matrix<S: Store>(&self, host: HostMatrix<S>) -> Result<HostMatrix<S>, DeviceError> {
         self.matrices_in_f64.fetch_add(u64::from(S::KIND == Kind::F64), Ordering::Relaxed);
         self.cpu.upload_matrix(host)
-    }
-
-    fn upload_part<S: Store>(
-        &self,
-        _: HostMatrix<S>,
-        remote: Remote<S, NoHalo>,
-    ) -> Result<HostMatrix<S>, DeviceError> {
-        match remote.halo {}
-    }
-
-    fn halo_values(&self, halo: &NoHalo, _: &[f64]) -> Vec<f64> {
-        match *halo {}
     }
 
     fn len<T: Store>(&self, x: &There<T>) -> usize {
@@ -221,19 +206,14 @@ impl Device for Far {
         self.kernel().step_and_turn(alpha, &mut x.0, beta, &z.0, &mut p.0);
     }
 
-    fn combine<C: Real, B: Borrow<There<C>> + Sync>(
-        &self,
-        coefficients: &[C],
-        xs: &[B],
-        beta: C,
-        y: &mut There<C>,
-    ) -> f64 {
-        let xs: Vec<&Vec<C>> = xs.iter().map(|x| &x.borrow().0).collect();
+    fn combine<C: Real>(&self, coefficients: &[C], xs: &[&There<C>], beta: C, y: &mut There<C>) -> f64 {
+        let xs: Vec<&Vec<C>> = xs.iter().map(|x| &x.0).collect();
         self.wait().combine(coefficients, &xs, beta, &mut y.0)
     }
 
-    fn dot<C: Real>(&self, x: &There<C>, y: &There<C>) -> f64 {
-        self.wait().dot(&x.0, &y.0)
+    fn dots<C: Real>(&self, xs: &[&There<C>], y: &There<C>, out: &mut [f64]) {
+        let xs: Vec<&Vec<C>> = xs.iter().map(|x| &x.0).collect();
+        self.wait().dots(&xs, &y.0, out);
     }
 
     fn norm_max<C: Real>(&self, x: &There<C>) -> f64 {

@@ -84,7 +84,7 @@ fn the_time_limit_holds_in_setup_on_every_device() {
         let builder = || Solver::builder().method(method).max_seconds(1e-9);
         let error = builder().build(&a).unwrap_err();
         assert_eq!(error.stop_reason(), Some(StopReason::TimeLimit), "{error}");
-        assert!(builder().device(Reference).build(&a).is_err());
+        assert!(builder().device(&Reference).build(&a).is_err());
         let enough = Solver::builder().method(method).max_seconds(1e9).build(&a).unwrap();
         assert!(enough.solve(&vec![1.0; a.rows()]).unwrap().report.reason.is_converged());
     }

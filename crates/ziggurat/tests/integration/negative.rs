@@ -7,10 +7,10 @@ use crate::systems::uneven;
 use ziggurat::amg::{Hierarchy, negative};
 use ziggurat::config::{Krylov, Method, Reorder};
 use ziggurat::krylov::StopReason;
-use ziggurat::sparse::Csr;
-use ziggurat::sparse::device::Cpu;
+use ziggurat::sparse::device::{Cpu, DeviceExt, Vector};
 use ziggurat::sparse::gallery::Problem;
 use ziggurat::sparse::operator::LinearOperator;
+use ziggurat::sparse::{Csr, Kind};
 use ziggurat::{SolveOptions, Solver, SolverConfig, Updated};
 
 fn matrix(name: &str) -> Arc<Csr<f64>> {
@@ -28,10 +28,10 @@ fn near(x: &[f64], y: &[f64]) -> bool {
 }
 
 fn cycle(solver: &Solver, r: &[f64]) -> Vec<f64> {
-    let (cpu, mut z) = (Cpu::new(), vec![0.0; r.len()]);
-    let mut work = LinearOperator::<Cpu, f64>::workspace(solver.preconditioner(), &cpu).unwrap();
-    solver.preconditioner().apply(&cpu, &r.to_vec(), &mut z, &mut work);
-    z
+    let (cpu, mut z) = (Cpu::new(), Vector::from(vec![0.0; r.len()]));
+    let mut work = solver.preconditioner().workspace(&cpu, Kind::F64).unwrap();
+    solver.preconditioner().apply(&cpu, &r.to_vec().into(), &mut z, &mut work);
+    cpu.to_host(z).unwrap()
 }
 
 #[test]

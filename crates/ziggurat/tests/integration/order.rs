@@ -8,10 +8,10 @@ use ziggurat::amg::Hierarchy;
 use ziggurat::amg::interpolate::NearKernel;
 use ziggurat::config::{Method, Precision, Reorder, SmootherKind};
 use ziggurat::krylov::StopReason;
-use ziggurat::sparse::device::{Cpu, Device};
+use ziggurat::sparse::device::{Cpu, DeviceExt, Vector};
 use ziggurat::sparse::gallery::Problem;
 use ziggurat::sparse::operator::LinearOperator;
-use ziggurat::sparse::{Csr, MatrixError};
+use ziggurat::sparse::{Csr, Kind, MatrixError};
 use ziggurat::{SolveError, SolveOptions, Solver, SolverBuilder, Stronger, Updated};
 
 fn reordering() -> SolverBuilder {
@@ -131,10 +131,10 @@ fn a_cycle_is_in_the_given_order_on_every_device() {
     let b = uneven(a.rows());
     let builder = || reordering().method(Method::Classical).smoother(SmootherKind::L1Jacobi);
     let solver = builder().build(&a).unwrap();
-    let applied = |cycle: &dyn LinearOperator<Cpu, f64>, b: &[f64]| {
-        let (cpu, mut x) = (Cpu::new(), vec![f64::NAN; b.len()]);
-        cycle.apply(&cpu, &b.to_vec(), &mut x, &mut cycle.workspace(&cpu).unwrap());
-        x
+    let applied = |cycle: &dyn LinearOperator, b: &[f64]| {
+        let (cpu, mut x) = (Cpu::new(), Vector::from(vec![f64::NAN; b.len()]));
+        cycle.apply(&cpu, &b.to_vec().into(), &mut x, &mut cycle.workspace(&cpu, Kind::F64).unwrap());
+        cpu.to_host::<f64>(x).unwrap()
     };
     // In a wrong order, the residual would be larger than b.
     let x = applied(solver.preconditioner(), &b);
@@ -145,12 +145,12 @@ fn a_cycle_is_in_the_given_order_on_every_device() {
     let dot = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
     assert!((dot(&y, &x) - dot(&transposed, &b)).abs() <= 1e-10 * dot(&y, &y).sqrt() * dot(&x, &x).sqrt());
     // In device memory.
-    let far = builder().device(Far::default()).build(&a).unwrap();
+    let far = builder().device(&Far::default()).build(&a).unwrap();
     let device = far.device();
-    let (uploaded, mut z) = (device.upload(&b).unwrap(), device.zeros::<f64>(b.len()).unwrap());
-    let mut work = LinearOperator::<Far, f64>::workspace(far.preconditioner(), device).unwrap();
+    let (uploaded, mut z) = (device.upload(&b).unwrap(), device.zeros(Kind::F64, b.len()).unwrap());
+    let mut work = far.preconditioner().workspace(device, Kind::F64).unwrap();
     far.preconditioner().apply(device, &uploaded, &mut z, &mut work);
-    let there = device.to_host(z).unwrap();
+    let there = device.to_host::<f64>(z).unwrap();
     let size = x.iter().fold(0.0, |size: f64, x| size.max(x.abs()));
     assert!(there.iter().zip(&x).all(|(z, x)| (z - x).abs() <= 1e-10 * size));
     assert!(residual(&a, &far.solve(&b).unwrap().x, &b) <= 1.01e-8);
@@ -178,10 +178,10 @@ fn stronger_preconditioners_are_in_the_given_order() {
     assert_eq!(last, Some(Stronger::Factors));
     assert!(residual(&a, &solution.x, &b) <= 1.01e-8);
     // As an operator, too, and after new values.
-    let (cpu, mut x) = (Cpu::new(), vec![0.0; 1600]);
-    let mut work = LinearOperator::<Cpu, f64>::workspace(solver.preconditioner(), &cpu).unwrap();
-    solver.preconditioner().apply(&cpu, &b, &mut x, &mut work);
-    assert!(residual(&a, &x, &b) <= 1e-8);
+    let (cpu, mut x) = (Cpu::new(), Vector::from(vec![0.0; 1600]));
+    let mut work = solver.preconditioner().workspace(&cpu, Kind::F64).unwrap();
+    solver.preconditioner().apply(&cpu, &b.clone().into(), &mut x, &mut work);
+    assert!(residual(&a, x.elements().unwrap(), &b) <= 1e-8);
     assert_eq!(solver.update_values(a.clone()).unwrap(), Updated::Rebuilt);
     assert!(residual(&a, &solver.solve(&b).unwrap().x, &b) <= 1.01e-8);
     // Levels of another smoother.

@@ -174,7 +174,7 @@ fn updates_as_it_sets_up(name: &str) {
 #[test]
 fn other_devices_and_smoothers_work() {
     let a = matrix("poisson3d:17");
-    let device = Solver::builder().method(Method::Structured).device(Reference);
+    let device = Solver::builder().method(Method::Structured).device(&Reference);
     let report = device.build(&a).unwrap().solve(&vec![1.0; a.rows()]).unwrap().report;
     assert!(report.reason.is_converged() && report.iterations <= 10, "{report}");
     let radiation = matrix("radiation3t:12");

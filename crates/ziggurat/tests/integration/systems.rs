@@ -36,7 +36,7 @@ pub(crate) fn solved_everywhere(
     let of = |precision| Solver::builder().method(method).precision(precision);
     let mut solver = of(Precision::F64).build(&*a).unwrap();
     let iterations = solver.solve(&b).unwrap().report.iterations;
-    let on_reference = of(Precision::F64).device(Reference).build(&*a).unwrap().solve(&b).unwrap();
+    let on_reference = of(Precision::F64).device(&Reference).build(&*a).unwrap().solve(&b).unwrap();
     assert_eq!(on_reference.report.iterations, iterations);
     for precision in [Precision::F32, Precision::F16] {
         let solution = of(precision.clone()).build(&*a).unwrap().solve(&b).unwrap();

@@ -172,15 +172,15 @@ fn a_saved_hierarchy_and_every_device_solve_with_the_transpose() {
     let loaded =
         Solver::from_hierarchy(Hierarchy::load(&file[..]).unwrap(), SolverConfig::default()).unwrap();
     assert_eq!(loaded.solve_transposed(&b).unwrap().x, expected);
-    let far = Solver::builder().device(Far::default()).build(&a).unwrap();
+    let far = Solver::builder().device(&Far::default()).build(&a).unwrap();
     let solution = far.solve_transposed(&b).unwrap();
     assert!(solution.traffic.is_some());
     assert_eq!(solution.x, expected);
-    let reference = Solver::builder().device(Reference).build(&a).unwrap();
+    let reference = Solver::builder().device(&Reference).build(&a).unwrap();
     let solution = reference.solve_transposed(&b).unwrap().into_result().unwrap();
     assert!(transposed_residual(&a, &solution.x, &b) <= 1.01e-8);
     // From several threads at the first call.
-    let fresh = Solver::builder().device(Cpu::new()).build(&a).unwrap();
+    let fresh = Solver::builder().device(&Cpu::new()).build(&a).unwrap();
     let found = std::thread::scope(|scope| {
         let threads = [(); 2].map(|()| scope.spawn(|| fresh.solve_transposed(&b).unwrap().x));
         threads.map(|thread| thread.join().unwrap())

@@ -1,7 +1,6 @@
-//! One step of smoothed or plain aggregation on a device ([`AggregationDevice`]).
+//! One step of smoothed or plain aggregation on a device.
 
-use ziggurat_sparse::device::{AggregationDevice, DeviceError, FilteredStep, SymmetricStrength};
-use ziggurat_sparse::{Reads, Real};
+use ziggurat_sparse::device::{DeviceError, FilteredStep, SetupDevice, Sparse, SymmetricStrength};
 
 use super::{Interpolated, Kernel};
 use crate::SetupError;
@@ -20,15 +19,15 @@ pub(super) enum Aggregation {
 
 impl Aggregation {
     /// Interpolation to a level from the next one, or why there is none. Nodes have `block` rows.
-    pub(super) fn interpolation<D: AggregationDevice, T: Real + Reads<T>>(
+    pub(super) fn interpolation(
         self,
-        device: &D,
-        a: &D::Sparse<T>,
+        device: &dyn SetupDevice,
+        a: &Sparse,
         block: usize,
-        kernel: &Kernel<D, T>,
+        kernel: &Kernel,
         stages: &mut Stages,
-    ) -> Result<Result<Interpolated<D, T>, CoarseningStop>, SetupError> {
-        let (rows, count) = (device.size(a).rows, kernel.count);
+    ) -> Result<Result<Interpolated, CoarseningStop>, SetupError> {
+        let (rows, count) = (a.rows(), kernel.count);
         let halo = Whole::new(rows);
         let smoothed = match self {
             Aggregation::Smoothed(method) if stages.level() >= method.plain_levels.unwrap_or(0) => {
@@ -49,7 +48,7 @@ impl Aggregation {
             }
             Aggregation::Plain(method) => stages.run("coarsening", &halo, || pairs(device, nodes, method))?,
         };
-        let coarse = device.size(&aggregates).cols * count;
+        let coarse = aggregates.cols() * count;
         if let Some(stop) = CoarseningStop::after(rows as u64, coarse as u64) {
             return Ok(Err(stop));
         }
@@ -64,7 +63,7 @@ impl Aggregation {
                 let p = stages.run("interpolation", &halo, || {
                     let step =
                         device.smoothing_matrix(a, nodes, &FilteredStep { filter, damping, radius })?;
-                    device.product_once(&step, &tentative)
+                    device.product(&step, &tentative)
                 })?;
                 (p, Some(radius))
             }
@@ -87,19 +86,15 @@ fn strength(method: &SmoothedAggregation, fewer: bool) -> SymmetricStrength {
 }
 
 /// Aggregates by several passes of pairing.
-fn pairs<D: AggregationDevice, T: Real>(
-    device: &D,
-    nodes: &D::Sparse<T>,
-    method: Pairwise,
-) -> Result<D::Sparse<T>, DeviceError> {
+fn pairs(device: &dyn SetupDevice, nodes: &Sparse, method: Pairwise) -> Result<Sparse, DeviceError> {
     let mut aggregates = device.pairs(nodes, MATCHING_ROUNDS)?;
-    let mut coarse: Option<D::Sparse<T>> = None;
-    let mut last: Option<D::Sparse<T>> = None;
+    let mut coarse: Option<Sparse> = None;
+    let mut last: Option<Sparse> = None;
     for _ in 1..method.passes {
         let p = last.as_ref().unwrap_or(&aggregates);
         let matrix = device.triple_product(&device.transpose(p)?, coarse.as_ref().unwrap_or(nodes), p)?;
         let next = device.pairs(&matrix, MATCHING_ROUNDS)?;
-        aggregates = device.product_once(&aggregates, &next)?;
+        aggregates = device.product(&aggregates, &next)?;
         (coarse, last) = (Some(matrix), Some(next));
     }
     Ok(aggregates)

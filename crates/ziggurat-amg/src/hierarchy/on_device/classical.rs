@@ -1,7 +1,6 @@
-//! One step of classical coarsening on a device ([`ClassicalDevice`]).
+//! One step of classical coarsening on a device.
 
-use ziggurat_sparse::Real;
-use ziggurat_sparse::device::{ClassicalDevice, ClassicalStrength, DeviceError};
+use ziggurat_sparse::device::{ClassicalStrength, DeviceError, SetupDevice, Sparse};
 
 use super::{Interpolated, Kernel};
 use crate::SetupError;
@@ -31,21 +30,21 @@ impl Classical {
     }
 
     /// Interpolation to a level from the next one, or why there is none.
-    pub(super) fn interpolation_on<D: ClassicalDevice, T: Real>(
+    pub(super) fn interpolation_on(
         &self,
-        device: &D,
-        a: &D::Sparse<T>,
+        device: &dyn SetupDevice,
+        a: &Sparse,
         symmetry: Symmetry,
         stages: &mut Stages,
-    ) -> Result<Result<Interpolated<D, T>, CoarseningStop>, SetupError> {
-        let (rows, level) = (device.size(a).rows, stages.level());
+    ) -> Result<Result<Interpolated, CoarseningStop>, SetupError> {
+        let (rows, level) = (a.rows(), stages.level());
         let (halo, truncation) = (Whole::new(rows), self.truncation);
         let is_symmetric = symmetry == Symmetry::Symmetric;
         let strength = self.on_devices().map_err(|reason| SetupError::NotOnDevice { reason })?;
         let strong = stages.run("strength", &halo, || device.dependences(a, &strength))?;
         let first = stages.run("coarsening", &halo, || device.coarse_rows(&strong, None))?;
         // The second pass, if there is one, and a matrix that selects the rows of the first.
-        let second = match self.coarsens_again(level, device.size(&first).cols as u64, rows as u64) {
+        let second = match self.coarsens_again(level, first.cols() as u64, rows as u64) {
             false => None,
             true => Some(stages.run("coarsening", &halo, || {
                 let least = match self.paths {
@@ -54,10 +53,10 @@ impl Classical {
                 };
                 let of_first = device.transpose(&first)?;
                 let kept = device.coarse_rows(&device.paths(&strong, &first, least)?, Some(&of_first))?;
-                Ok::<_, DeviceError>((device.product_once(&first, &kept)?, of_first))
+                Ok::<_, DeviceError>((device.product(&first, &kept)?, of_first))
             })?),
         };
-        let coarse = device.size(second.as_ref().map_or(&first, |(second, _)| second)).cols;
+        let coarse = second.as_ref().map_or(&first, |(second, _)| second).cols();
         if let Some(stop) = CoarseningStop::after(rows as u64, coarse as u64) {
             return Ok(Err(stop));
         }
@@ -65,9 +64,9 @@ impl Classical {
             let from = |coarse, to| device.extended_i(a, &strong, coarse, to, is_symmetric, truncation);
             let p1 = from(&first, None)?;
             let Some((second, of_first)) = &second else { return Ok(p1) };
-            let p2 = device.product_once(of_first, &from(second, Some(&first))?)?;
+            let p2 = device.product(of_first, &from(second, Some(&first))?)?;
             device.two_stage(&p1, &p2, &first, truncation)
         })?;
-        Ok(Ok(Interpolated { p, kernel: Kernel::none(device)?, radius: None }))
+        Ok(Ok(Interpolated { p, kernel: Kernel::none(), radius: None }))
     }
 }

@@ -15,8 +15,8 @@ mod classical;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ziggurat_sparse::device::{AggregationDevice, ClassicalDevice, SetupDevice};
-use ziggurat_sparse::{Csr, Kind, Reads, Real};
+use ziggurat_sparse::device::{Device, DeviceExt, SetupDevice, Sparse, Vector};
+use ziggurat_sparse::{Csr, Kind};
 
 use super::build::{last, stop_before};
 use super::device_matrix::DeviceMatrix;
@@ -38,11 +38,12 @@ impl Hierarchy {
     /// ```
     /// use ziggurat_amg::interpolate::{NearKernel, Symmetry};
     /// use ziggurat_amg::{Hierarchy, HierarchyConfig, MatrixProperties};
-    /// use ziggurat_sparse::device::Reference; // or a GPU
+    /// use ziggurat_sparse::device::{Device, Reference}; // or a GPU
     /// use ziggurat_sparse::gallery::Problem;
     /// let a = "poisson2d:40".parse::<Problem>()?.matrix()?;
     /// let known = MatrixProperties { near_kernel: NearKernel::constants(a.rows(), 1)?, symmetry: Symmetry::Symmetric, grid: None };
-    /// let on_device = Hierarchy::build_on(&Reference, &a, &known, &HierarchyConfig::default())?;
+    /// let device = Reference.setup().ok_or("no setup")?;
+    /// let on_device = Hierarchy::build_on(device, &a, &known, &HierarchyConfig::default())?;
     /// let on_host = Hierarchy::build(&a, &HierarchyConfig::default())?;
     /// assert_eq!(on_device.levels()[1].matrix().columns(), on_host.levels()[1].matrix().columns());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -53,8 +54,8 @@ impl Hierarchy {
     /// the matrix needs what devices do not have: another coarsening than aggregation and the
     /// classical one, nodes that differ in the number of unknowns, another order of the unknowns
     /// or, for smoothed aggregation, a matrix that is not symmetric.
-    pub fn build_on<D: AggregationDevice + ClassicalDevice>(
-        device: &D,
+    pub fn build_on(
+        device: &dyn SetupDevice,
         a: impl Into<Arc<Csr<f64>>>,
         properties: &MatrixProperties,
         config: &HierarchyConfig,
@@ -67,19 +68,20 @@ impl Hierarchy {
     /// ```
     /// use ziggurat_amg::interpolate::{NearKernel, Symmetry};
     /// use ziggurat_amg::{Cancel, Hierarchy, HierarchyConfig, MatrixProperties};
-    /// use ziggurat_sparse::device::Reference; // or a GPU
+    /// use ziggurat_sparse::device::{Device, Reference}; // or a GPU
     /// use ziggurat_sparse::gallery::Problem;
     /// let a = "poisson2d:40".parse::<Problem>()?.matrix()?;
     /// let known = MatrixProperties { near_kernel: NearKernel::constants(a.rows(), 1)?, symmetry: Symmetry::Symmetric, grid: None };
     /// let (config, no_time) = (HierarchyConfig::default(), Cancel::NEVER.within(0.0));
-    /// assert!(Hierarchy::build_on_until(&Reference, &a, &known, &config, &no_time).is_err());
+    /// let device = Reference.setup().ok_or("no setup")?;
+    /// assert!(Hierarchy::build_on_until(device, &a, &known, &config, &no_time).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// As [`Hierarchy::build_on`], and if it is cancelled.
-    pub fn build_on_until<D: AggregationDevice + ClassicalDevice>(
-        device: &D,
+    pub fn build_on_until(
+        device: &dyn SetupDevice,
         a: impl Into<Arc<Csr<f64>>>,
         properties: &MatrixProperties,
         config: &HierarchyConfig,
@@ -91,10 +93,7 @@ impl Hierarchy {
         let setup = Setup { config, symmetry: properties.symmetry, row_multiple: 1, grid: None, cancel };
         let start = Instant::now();
         let on_device = OnDevice { device, method, setup: &setup };
-        let (levels, stop) = match device.computes_in(Kind::F64) {
-            true => on_device.build::<f64>(a, properties)?,
-            false => on_device.build::<f32>(a, properties)?,
-        };
+        let (levels, stop) = on_device.build(a, properties)?;
         Ok(Hierarchy::from_built(Built { levels, stop }, start))
     }
 }
@@ -155,64 +154,66 @@ enum Method {
 }
 
 /// The near-kernel of a level: `count` vectors, row by row. Classical coarsening has none.
-struct Kernel<D: SetupDevice, T: Real> {
-    vectors: D::Vector<T>,
+struct Kernel {
+    vectors: Vector,
     count: usize,
 }
 
-impl<D: SetupDevice, T: Real> Kernel<D, T> {
-    fn none(device: &D) -> Result<Self, SetupError> {
-        Ok(Kernel { vectors: device.zeros(0)?, count: 0 })
+impl Kernel {
+    /// No vectors, which need no device.
+    fn none() -> Self {
+        Kernel { vectors: Vec::<f64>::new().into(), count: 0 }
     }
 
-    fn upload(device: &D, kernel: &NearKernel) -> Result<Self, SetupError> {
+    fn upload(device: &dyn Device, number: Kind, kernel: &NearKernel) -> Result<Self, SetupError> {
         let columns: Vec<&[f64]> = kernel.vectors().columns().collect();
         let rows = 0..kernel.vectors().rows();
-        let rows = rows.flat_map(|row| columns.iter().map(move |vector| T::narrow(vector[row])));
-        let vectors = device.upload(&rows.collect::<Vec<T>>())?;
+        let rows = rows.flat_map(|row| columns.iter().map(move |vector| vector[row]));
+        let vectors = device.upload_as(number, &rows.collect::<Vec<f64>>())?;
         Ok(Kernel { vectors, count: kernel.count() })
     }
 }
 
 /// Interpolation to a level from the next one.
-struct Interpolated<D: SetupDevice, T: Real> {
-    p: D::Sparse<T>,
+struct Interpolated {
+    p: Sparse,
     /// The near-kernel of the next level.
-    kernel: Kernel<D, T>,
+    kernel: Kernel,
     radius: Option<f64>,
 }
 
 /// A level made on the device, and its transfers.
-struct Made<D: SetupDevice, T: Real> {
-    p: D::Sparse<T>,
-    r: D::Sparse<T>,
-    coarse: D::Sparse<T>,
-    kernel: Kernel<D, T>,
+struct Made {
+    p: Sparse,
+    r: Sparse,
+    coarse: Sparse,
+    kernel: Kernel,
     /// The unknowns of the coarse level whose columns of P are zero.
     dead: Vec<u32>,
     radius: Option<f64>,
 }
 
 /// Where and how levels are made.
-struct OnDevice<'a, D> {
-    device: &'a D,
+struct OnDevice<'a> {
+    device: &'a dyn SetupDevice,
     method: Method,
     setup: &'a Setup<'a>,
 }
 
-impl<D: AggregationDevice + ClassicalDevice> OnDevice<'_, D> {
-    /// All levels, computed in `T`.
-    fn build<T: Real + Reads<T>>(
+impl OnDevice<'_> {
+    /// All levels, computed in double precision if the device has it.
+    fn build(
         &self,
         a: Arc<Csr<f64>>,
         properties: &MatrixProperties,
     ) -> Result<(Vec<Level<WholeMatrix>>, CoarseningStop), SetupError> {
         let device = self.device;
-        let mut on_device = DeviceMatrix::new(device, device.upload_sparse(&a.view().stored_as::<T>())?);
+        let number = if device.computes_in(Kind::F64) { Kind::F64 } else { Kind::F32 };
+        let mut on_device = DeviceMatrix::new(device, device.upload_sparse(number, &a)?);
         let block = properties.near_kernel.block();
         let mut kernel = match self.method {
-            Method::Aggregation(_) => Kernel::upload(device, &properties.near_kernel)?,
-            Method::Classical(_) => Kernel::none(device)?,
+            Method::Aggregation(_) => Kernel::upload(device, number, &properties.near_kernel)?,
+            Method::Classical(_) => Kernel::none(),
         };
         let mut a = WholeMatrix { a: SetupMatrix::on_device(on_device.clone(), Some(a)), block };
         let mut levels = Vec::new();
@@ -240,14 +241,14 @@ impl<D: AggregationDevice + ClassicalDevice> OnDevice<'_, D> {
     }
 
     /// One step from a level to the next, or why there is no next one. Nodes have `block` rows.
-    fn coarser<T: Real + Reads<T>>(
+    fn coarser(
         &self,
-        a: &D::Sparse<T>,
+        a: &Sparse,
         block: usize,
-        kernel: &Kernel<D, T>,
+        kernel: &Kernel,
         stages: &mut Stages,
-    ) -> Result<Result<Made<D, T>, CoarseningStop>, SetupError> {
-        let (device, halo) = (self.device, Whole::new(self.device.size(a).rows));
+    ) -> Result<Result<Made, CoarseningStop>, SetupError> {
+        let (device, halo) = (self.device, Whole::new(a.rows()));
         let interpolated = match self.method {
             Method::Aggregation(method) => method.interpolation(device, a, block, kernel, stages)?,
             Method::Classical(method) => method.interpolation_on(device, a, self.setup.symmetry, stages)?,
@@ -304,7 +305,7 @@ mod tests {
     /// The hierarchies of the reference device and of the host.
     fn assert_same(name: &str, a: &Csr<f64>, known: &MatrixProperties, config: &HierarchyConfig) {
         let host = Hierarchy::with_properties(a, known.clone(), config).unwrap();
-        let device = Hierarchy::build_on(&Reference, a, known, config).unwrap();
+        let device = Hierarchy::build_on(Reference.setup().unwrap(), a, known, config).unwrap();
         assert_eq!(device.stop(), host.stop(), "{name}");
         let rows = |levels: &[Level<WholeMatrix>]| levels.iter().map(Level::rows).collect::<Vec<_>>();
         assert_eq!(rows(device.levels()), rows(host.levels()), "{name}");
@@ -383,7 +384,7 @@ mod tests {
     fn what_devices_do_not_have_is_refused() {
         let a = problem("poisson2d:20");
         let refused = |properties: MatrixProperties, config: &HierarchyConfig, a: &Csr<f64>| {
-            Hierarchy::build_on(&Reference, a, &properties, config).unwrap_err().to_string()
+            Hierarchy::build_on(Reference.setup().unwrap(), a, &properties, config).unwrap_err().to_string()
         };
         let usual = aggregation(0);
         let with = |change: fn(&mut Classical)| {

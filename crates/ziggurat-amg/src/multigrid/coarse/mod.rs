@@ -13,12 +13,11 @@ mod no_factors;
 #[cfg(feature = "direct")]
 mod sparse;
 
-use ziggurat_sparse::device::{Device, DeviceError};
+use ziggurat_sparse::device::{Device, DeviceError, DeviceExt, Matrix, Vector};
 
-use super::level::{LevelOps, Scratch};
+use super::level::{CycleLevel, Scratch};
 use super::operation::Sweeps;
 use super::stored::{FormatCandidates, LevelFormat};
-use super::vectors::{WorkMut, WorkRef};
 
 pub(crate) use dense::inverse;
 #[cfg(not(feature = "direct"))]
@@ -31,28 +30,28 @@ pub(crate) use sparse::Factors;
 pub use sparse::factor_entries;
 
 /// A solver for the coarsest level. Vectors are in double precision.
-pub(crate) enum CoarseSolver<D: Device> {
+pub(crate) enum CoarseSolver {
     /// x = A⁻¹ b with the (generalised) inverse on the device, and the bytes of the inverse.
-    Inverse(D::Matrix<f64>, usize),
+    Inverse(Matrix, usize),
     /// Factors on the host, and the bytes of the matrix.
     Sparse(Factors, usize),
     /// A level like the others but without a next one, and why it is not factorised.
-    Smoothed(Box<dyn LevelOps<D>>, &'static str),
+    Smoothed(Box<CycleLevel>, &'static str),
     /// There is no coarsest level: the last one is smoothed like the others.
     None,
 }
 
 /// The scratch memory of a coarse solve.
-pub(crate) enum CoarseScratch<D: Device> {
+pub(crate) enum CoarseScratch {
     /// For an inverse, which needs none.
     None,
     /// A copy on the host, for sparse factors.
     Host(Vec<f64>),
     /// The scratch vectors of a smoothed level.
-    Level(Scratch<D>),
+    Level(Scratch),
 }
 
-impl<D: Device> CoarseSolver<D> {
+impl CoarseSolver {
     /// The format and bytes. For factors these are the bytes of the matrix, because the
     /// size of the factors is not known.
     pub(crate) fn stored(&self) -> FormatCandidates {
@@ -65,14 +64,14 @@ impl<D: Device> CoarseSolver<D> {
                 FormatCandidates::only(LevelFormat::Factors, *bytes, "small enough to be factorised")
             }
             CoarseSolver::Smoothed(level, why) => {
-                let format = &level.stored().format;
+                let format = &level.stored.format;
                 FormatCandidates::only(format.format(), format.bytes(), why)
             }
         }
     }
 
     /// Allocates the scratch memory.
-    pub(crate) fn scratch(&self, device: &D, rows: usize) -> Result<CoarseScratch<D>, DeviceError> {
+    pub(crate) fn scratch(&self, device: &dyn Device, rows: usize) -> Result<CoarseScratch, DeviceError> {
         Ok(match self {
             CoarseSolver::Inverse(..) | CoarseSolver::None => CoarseScratch::None,
             CoarseSolver::Sparse(..) => CoarseScratch::Host(vec![0.0; rows]),
@@ -83,21 +82,21 @@ impl<D: Device> CoarseSolver<D> {
     /// x ← A⁻¹ b, or an approximation of it where the level is smoothed.
     pub(crate) fn solve(
         &self,
-        device: &D,
-        b: &D::Vector<f64>,
-        x: &mut D::Vector<f64>,
-        scratch: &mut CoarseScratch<D>,
+        device: &dyn Device,
+        b: &Vector,
+        x: &mut Vector,
+        scratch: &mut CoarseScratch,
     ) -> Result<(), DeviceError> {
         match (self, scratch) {
             (CoarseSolver::Inverse(inverse, _), _) => device.spmv(1.0, inverse, b, 0.0, x),
             (CoarseSolver::Sparse(factors, _), CoarseScratch::Host(host)) => {
-                device.download(b, host)?;
+                device.copy_to(b, host)?;
                 factors.solve_in_place(host);
-                device.write(host, x)?;
+                device.overwrite(host, x)?;
             }
             (CoarseSolver::Smoothed(level, _), CoarseScratch::Level(scratch)) => {
                 let once = Sweeps { count: 1, from_zero: true, post: false };
-                level.smooth(device, WorkRef::F64(b), WorkMut::F64(x), scratch, once);
+                level.smooth(device, b, x, scratch, once);
             }
             _ => {} // unreachable: `scratch` allocates what this solver needs
         }

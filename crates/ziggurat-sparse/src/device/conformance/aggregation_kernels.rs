@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::bounds::{assert_close, content, wide};
 use super::matrix_kernels::run;
-use crate::device::{AggregationDevice, Device, FilteredStep, Reference, SetupDevice, SymmetricStrength};
+use crate::device::{AggregationKernels, FilteredStep, Kernels, Reference, SetupKernels, SymmetricStrength};
 use crate::hash::{hash_id, uniform};
 use crate::matrix::{Coo, Csr};
 use crate::number::Real;
@@ -71,11 +71,11 @@ impl Symmetric {
     }
 }
 
-pub(super) fn on_device<D: SetupDevice, C: Real>(device: &D, a: &Csr<C>) -> D::Sparse<C> {
+pub(super) fn on_device<K: SetupKernels, C: Real>(device: &K, a: &Csr<C>) -> K::Sparse<C> {
     device.upload_sparse(a).expect("an upload")
 }
 
-pub(super) fn on_host<D: SetupDevice, C: Real>(device: &D, a: &D::Sparse<C>) -> Csr<C> {
+pub(super) fn on_host<K: SetupKernels, C: Real>(device: &K, a: &K::Sparse<C>) -> Csr<C> {
     device.download_sparse(a).expect("a download")
 }
 
@@ -90,7 +90,7 @@ fn strong<C: Real>(a: &Csr<C>, threshold: f64) -> Csr<C> {
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
-pub fn diagonal_scales<D: AggregationDevice, C: Real>(device: &D) {
+pub fn diagonal_scales<K: AggregationKernels, C: Real>(device: &K) {
     run(device, matrices(), |input| {
         let a = input.matrix::<C>();
         let (scales, bound) = device.diagonal_scales(&on_device(device, &a)).expect("scales");
@@ -107,13 +107,13 @@ pub fn diagonal_scales<D: AggregationDevice, C: Real>(device: &D) {
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
-pub fn strong_connections<D: AggregationDevice, C: Real>(device: &D) {
+pub fn strong_connections<K: AggregationKernels, C: Real>(device: &K) {
     let mosts =
         prop_oneof![Just(None), Just(Some(0.001)), (0..40u32).prop_map(|k| Some(f64::from(k) / 8.0 + 0.1))];
     let thresholds = prop_oneof![Just(0.0), Just(1.0), (1..14i32).prop_map(|k| 0.5_f64.powi(k))];
     run(device, (matrices(), thresholds, mosts), |(input, threshold, most)| {
         let strength = SymmetricStrength { threshold, most, sampled: false };
-        check_strong::<D, C>(device, &input.matrix(), &strength);
+        check_strong::<K, C>(device, &input.matrix(), &strength);
     });
     // Only of a large matrix, some rows count. Their connections all differ, so that others would
     // give another threshold.
@@ -131,11 +131,11 @@ pub fn strong_connections<D: AggregationDevice, C: Real>(device: &D) {
     }
     for sampled in [true, false] {
         let strength = SymmetricStrength { threshold: 0.0, most: Some(2.0), sampled };
-        check_strong::<D, C>(device, &a, &strength);
+        check_strong::<K, C>(device, &a, &strength);
     }
 }
 
-fn check_strong<D: AggregationDevice, C: Real>(device: &D, a: &Csr<C>, strength: &SymmetricStrength) {
+fn check_strong<K: AggregationKernels, C: Real>(device: &K, a: &Csr<C>, strength: &SymmetricStrength) {
     let found = device.strong_connections(&on_device(device, a), strength).expect("connections");
     let expected = Reference.strong_connections(a, strength).expect("connections");
     assert_eq!(on_host(device, &found), expected, "strong_connections");
@@ -145,7 +145,7 @@ fn check_strong<D: AggregationDevice, C: Real>(device: &D, a: &Csr<C>, strength:
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
-pub fn aggregates<D: AggregationDevice, C: Real>(device: &D) {
+pub fn aggregates<K: AggregationKernels, C: Real>(device: &K) {
     run(device, (matrices(), prop_oneof![Just(0.02), Just(0.6)]), |(input, threshold)| {
         let a = input.matrix::<C>();
         let strong = strong(&a, threshold);
@@ -159,7 +159,7 @@ pub fn aggregates<D: AggregationDevice, C: Real>(device: &D) {
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
-pub fn pairs<D: AggregationDevice, C: Real>(device: &D) {
+pub fn pairs<K: AggregationKernels, C: Real>(device: &K) {
     run(device, (matrices(), any::<bool>(), 0..5usize), |(input, symmetric, rounds)| {
         let mut a = input.matrix::<C>();
         if !symmetric {
@@ -182,7 +182,7 @@ pub fn pairs<D: AggregationDevice, C: Real>(device: &D) {
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
-pub fn node_matrix<D: AggregationDevice, C: Real>(device: &D) {
+pub fn node_matrix<K: AggregationKernels, C: Real>(device: &K) {
     run(device, (matrices(), 1..5usize), |(input, block)| {
         let a = input.of_nodes(block).matrix::<C>();
         let found = device.node_matrix(&on_device(device, &a), block).expect("a matrix of nodes");
@@ -200,7 +200,7 @@ pub fn node_matrix<D: AggregationDevice, C: Real>(device: &D) {
 ///
 /// # Panics
 /// If the device has another one, or another pattern or other dead unknowns than [`Reference`].
-pub fn tentative<D: AggregationDevice, C: Real>(device: &D) {
+pub fn tentative<K: AggregationKernels, C: Real>(device: &K) {
     run(device, (matrices(), 1..4usize, 1..5usize), |(input, block, count)| {
         let a = input.matrix::<C>();
         let aggregates = Reference.aggregates(&strong(&a, 0.02), &a).expect("aggregates");
@@ -249,7 +249,7 @@ pub fn tentative<D: AggregationDevice, C: Real>(device: &D) {
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
-pub fn set_dead_diagonal<D: AggregationDevice, C: Real>(device: &D) {
+pub fn set_dead_diagonal<K: AggregationKernels, C: Real>(device: &K) {
     run(device, (matrices(), 1..5usize, 0..3u64), |(input, count, dead)| {
         let a = input.of_nodes(count).matrix::<C>();
         // Of every four elements, `dead` are zero.
@@ -270,7 +270,7 @@ pub fn set_dead_diagonal<D: AggregationDevice, C: Real>(device: &D) {
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
-pub fn smoothing_matrix<D: AggregationDevice, C: Real>(device: &D) {
+pub fn smoothing_matrix<K: AggregationKernels, C: Real>(device: &K) {
     let filters = prop_oneof![Just(0.0), Just(1.0), (1..10i32).prop_map(|k| 0.5_f64.powi(k))];
     run(device, (matrices(), 1..4usize, filters), |(input, block, filter)| {
         let a = input.of_nodes(block).matrix::<C>();

@@ -1,6 +1,6 @@
 //! Error bounds for the results of kernels.
 
-use crate::device::{Device, HostMatrix};
+use crate::device::{HostMatrix, Kernels};
 use crate::number::{Real, Store};
 
 /// Asserts |found − expected| ≤ terms · u · magnitude for every entry, where u is the unit roundoff
@@ -38,7 +38,7 @@ pub(super) fn row_terms<S: Store>(a: &HostMatrix<S>) -> impl Fn(usize) -> usize 
 
 /// The content of a vector, on the host.
 #[allow(clippy::expect_used)] // the suite runs in tests only
-pub(super) fn content<D: Device, C: Real>(device: &D, x: &D::Vector<C>) -> Vec<C> {
+pub(super) fn content<K: Kernels, C: Real>(device: &K, x: &K::Vector<C>) -> Vec<C> {
     let mut host = vec![C::zero(); device.len(x)];
     device.download(x, &mut host).expect("a download");
     host

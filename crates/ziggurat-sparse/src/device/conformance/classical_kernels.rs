@@ -17,7 +17,7 @@ use super::bounds::{assert_close, wide};
 use super::matrix_kernels::run;
 use crate::algebra::{RowTruncation, Truncation};
 use crate::device::setup::Collapsed;
-use crate::device::{ClassicalDevice, ClassicalStrength, Reference, SetupDevice};
+use crate::device::{ClassicalKernels, ClassicalStrength, Reference, SetupKernels};
 use crate::hash::hash_id;
 use crate::matrix::{Coo, Csr};
 use crate::number::Real;
@@ -114,7 +114,7 @@ fn some_thresholds() -> impl Strategy<Value = f64> {
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
-pub fn dependences<D: ClassicalDevice, C: Real>(device: &D) {
+pub fn dependences<K: ClassicalKernels, C: Real>(device: &K) {
     let thresholds = prop_oneof![Just(0.0), Just(1.0), (1..14i32).prop_map(|k| 0.5_f64.powi(k))];
     let sums = prop_oneof![Just(None), Just(Some(0.125)), Just(Some(0.75)), Just(Some(1.0))];
     run(device, (matrices(), thresholds, sums), |(input, threshold, max_row_sum)| {
@@ -130,20 +130,20 @@ pub fn dependences<D: ClassicalDevice, C: Real>(device: &D) {
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
-pub fn coarse_rows<D: ClassicalDevice, C: Real>(device: &D) {
+pub fn coarse_rows<K: ClassicalKernels, C: Real>(device: &K) {
     run(device, (matrices(), some_thresholds(), any::<bool>()), |(input, threshold, again)| {
         let strong = strong(&input.matrix(), threshold);
         let numbers = again.then(|| input.numbers());
-        check_coarse_rows::<D, C>(device, &strong, numbers.as_ref());
+        check_coarse_rows::<K, C>(device, &strong, numbers.as_ref());
     });
     for (symmetric, reach) in [(true, 2), (false, 50), (false, usize::MAX)] {
         let of = Symmetric { rows: 6000, per_row: 3, reach, seed: 11 };
         let large = Input { of, symmetric, hub: false };
-        check_coarse_rows::<D, C>(device, &strong(&large.matrix(), 0.0625), Some(&large.numbers()));
+        check_coarse_rows::<K, C>(device, &strong(&large.matrix(), 0.0625), Some(&large.numbers()));
     }
 }
 
-fn check_coarse_rows<D: ClassicalDevice, C: Real>(device: &D, strong: &Csr<C>, again: Option<&Csr<C>>) {
+fn check_coarse_rows<K: ClassicalKernels, C: Real>(device: &K, strong: &Csr<C>, again: Option<&Csr<C>>) {
     let numbers = again.map(|again| on_device(device, again));
     let found = device.coarse_rows(&on_device(device, strong), numbers.as_ref()).expect("coarse rows");
     let expected = Reference.coarse_rows(strong, again).expect("coarse rows");
@@ -154,7 +154,7 @@ fn check_coarse_rows<D: ClassicalDevice, C: Real>(device: &D, strong: &Csr<C>, a
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
-pub fn paths<D: ClassicalDevice, C: Real>(device: &D) {
+pub fn paths<K: ClassicalKernels, C: Real>(device: &K) {
     run(
         device,
         (matrices(), some_thresholds(), any::<bool>(), 1..4u32),
@@ -213,7 +213,7 @@ fn truncations() -> impl Strategy<Value = Truncation> {
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
-pub fn extended_i<D: ClassicalDevice, C: Real>(device: &D) {
+pub fn extended_i<K: ClassicalKernels, C: Real>(device: &K) {
     let stages = prop_oneof![Just(Stage::First), Just(Stage::Second), Just(Stage::Some)];
     let strategy = (matrices(), some_thresholds(), stages, truncations());
     run(device, strategy, |(input, threshold, of, truncation)| {
@@ -318,7 +318,7 @@ fn weights(
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
-pub fn two_stage<D: ClassicalDevice, C: Real>(device: &D) {
+pub fn two_stage<K: ClassicalKernels, C: Real>(device: &K) {
     let rows = prop_oneof![Just(1usize), 2..40usize, 40..700usize];
     run(device, (rows, any::<u64>(), truncations()), |(rows, seed, truncation)| {
         let random = |k: usize| hash_id(hash_id(seed) ^ !k as u64);

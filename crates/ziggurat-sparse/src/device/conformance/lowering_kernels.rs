@@ -13,7 +13,7 @@ use super::inputs::vector;
 use super::matrix_kernels::run;
 use super::setup_kernels::{matrix, shapes};
 use crate::device::{
-    Device, HostMatrix, LoweringDevice, MatrixFormat, Reads, Reference, RowStep, SparseFactors,
+    HostMatrix, Kernels, LoweringKernels, MatrixFormat, Reads, Reference, RowStep, SparseFactors,
 };
 use crate::hash::hash_id;
 use crate::matrix::Csr;
@@ -38,7 +38,7 @@ fn size<C: Real>(seed: u64, i: usize) -> C {
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
-pub fn steps<D: LoweringDevice, C: Real>(device: &D) {
+pub fn steps<K: LoweringKernels, C: Real>(device: &K) {
     run(device, (matrices(), any::<bool>()), |(input, lacks): (Symmetric, bool)| {
         let mut a = input.matrix::<C>();
         if lacks {
@@ -65,7 +65,7 @@ pub fn steps<D: LoweringDevice, C: Real>(device: &D) {
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
-pub fn row_sizes<D: LoweringDevice, C: Real>(device: &D) {
+pub fn row_sizes<K: LoweringKernels, C: Real>(device: &K) {
     run(device, shapes(), |input| {
         let a = matrix::<C>(&input, input.seed);
         let found = device.row_sizes(&device.upload_sparse(&a).expect("an upload")).expect("sizes");
@@ -77,7 +77,7 @@ pub fn row_sizes<D: LoweringDevice, C: Real>(device: &D) {
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
-pub fn powers_of_two<D: LoweringDevice, C: Real>(device: &D) {
+pub fn powers_of_two<K: LoweringKernels, C: Real>(device: &K) {
     let input = (0..700usize, -90..90i32, 0..63i32, any::<bool>(), -20..20i32, any::<u64>());
     run(device, input, |(len, low, more, inverse, shift, seed)| {
         let sizes: Vec<C> = (0..len).map(|i| size(seed, i)).collect();
@@ -96,7 +96,7 @@ pub fn powers_of_two<D: LoweringDevice, C: Real>(device: &D) {
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
-pub fn scaled<D: LoweringDevice, C: Reads<S>, S: Store>(device: &D)
+pub fn scaled<K: LoweringKernels, C: Reads<S>, S: Store>(device: &K)
 where
     f64: Reads<S>,
 {
@@ -116,14 +116,14 @@ where
         let expected = Reference.stored::<C, S>(&a, here, block).expect("a matrix").matrix;
         assert!(made.considered.iter().all(|&(_, bytes)| bytes >= made.considered[0].1));
         assert!(made.considered[0].1 >= size_of::<S>() * a.nnz(), "bytes");
-        check_product::<D, C, S>(device, &made.matrix, &expected, input.seed);
+        check_product::<K, C, S>(device, &made.matrix, &expected, input.seed);
     });
 }
 
 /// Compares A x of a device with the reference.
-fn check_product<D: Device, C: Reads<S>, S: Store>(
-    device: &D,
-    found: &D::Matrix<S>,
+fn check_product<K: Kernels, C: Reads<S>, S: Store>(
+    device: &K,
+    found: &K::Matrix<S>,
     expected: &HostMatrix<S>,
     seed: u64,
 ) where
@@ -150,7 +150,7 @@ fn check_product<D: Device, C: Reads<S>, S: Store>(
 ///
 /// # Panics
 /// If a device rounds another way than [`Store::narrow`].
-pub fn rounding<D: LoweringDevice, C: Reads<S>, S: Store>(device: &D) {
+pub fn rounding<K: LoweringKernels, C: Reads<S>, S: Store>(device: &K) {
     let facts = S::KIND.facts();
     let number = |i: usize| {
         let random = hash_id(i as u64);
@@ -180,7 +180,7 @@ pub fn rounding<D: LoweringDevice, C: Reads<S>, S: Store>(device: &D) {
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
-pub fn stencils<D: LoweringDevice, C: Reads<S>, S: Store>(device: &D)
+pub fn stencils<K: LoweringKernels, C: Reads<S>, S: Store>(device: &K)
 where
     f64: Reads<S>,
 {
@@ -197,6 +197,6 @@ where
             assert!(bytes < (size_of::<S>() + 4) * a.nnz(), "{name}: {bytes} bytes");
         }
         let expected = Reference.stored::<C, S>(&a, SparseFactors::ONE, block).expect("a matrix").matrix;
-        check_product::<D, C, S>(device, &made.matrix, &expected, 3);
+        check_product::<K, C, S>(device, &made.matrix, &expected, 3);
     }
 }

@@ -7,7 +7,7 @@ use proptest::test_runner::{Config, TestRunner};
 
 use super::bounds::{assert_close, content, row_terms, wide};
 use super::inputs::{GRID_TRANSFERS, Input, grid_transfer, large, small, small_by_rows, vector};
-use crate::device::{Device, Direction, MatrixFormat, Reads, Reference};
+use crate::device::{Direction, Kernels, MatrixFormat, Reads, Reference};
 use crate::number::Store;
 
 /// Matrices per kernel and pair of number types.
@@ -24,7 +24,7 @@ fn coefficient() -> impl Strategy<Value = f64> {
 
 /// Runs a test for generated inputs, the same in every run.
 pub(super) fn run<T: std::fmt::Debug>(
-    device: &impl Device,
+    device: &impl Kernels,
     strategy: impl Strategy<Value = T>,
     test: impl Fn(T),
 ) {
@@ -48,16 +48,16 @@ pub(super) fn run<T: std::fmt::Debug>(
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
-pub fn spmv<D: Device, C: Reads<S>, S: Store>(device: &D)
+pub fn spmv<K: Kernels, C: Reads<S>, S: Store>(device: &K)
 where
     f64: Reads<S>,
 {
     run(device, (small(false), coefficient(), coefficient()), |(input, alpha, beta)| {
-        check_spmv::<D, C, S>(device, &input, alpha, beta);
+        check_spmv::<K, C, S>(device, &input, alpha, beta);
     });
 }
 
-fn check_spmv<D: Device, C: Reads<S>, S: Store>(device: &D, input: &Input, alpha: f64, beta: f64)
+fn check_spmv<K: Kernels, C: Reads<S>, S: Store>(device: &K, input: &Input, alpha: f64, beta: f64)
 where
     f64: Reads<S>,
 {
@@ -82,14 +82,14 @@ where
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
-pub fn residual<D: Device, C: Reads<S>, S: Store>(device: &D)
+pub fn residual<K: Kernels, C: Reads<S>, S: Store>(device: &K)
 where
     f64: Reads<S>,
 {
-    run(device, small(false), |input| check_residual::<D, C, S>(device, &input));
+    run(device, small(false), |input| check_residual::<K, C, S>(device, &input));
 }
 
-fn check_residual<D: Device, C: Reads<S>, S: Store>(device: &D, input: &Input)
+fn check_residual<K: Kernels, C: Reads<S>, S: Store>(device: &K, input: &Input)
 where
     f64: Reads<S>,
 {
@@ -114,16 +114,16 @@ where
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
-pub fn sweep<D: Device, C: Reads<S>, S: Store>(device: &D)
+pub fn sweep<K: Kernels, C: Reads<S>, S: Store>(device: &K)
 where
     f64: Reads<S>,
 {
     run(device, (small(true), coefficient(), coefficient()), |(input, omega, beta)| {
-        check_sweep::<D, C, S>(device, &input, omega, beta);
+        check_sweep::<K, C, S>(device, &input, omega, beta);
     });
 }
 
-fn check_sweep<D: Device, C: Reads<S>, S: Store>(device: &D, input: &Input, omega: f64, beta: f64)
+fn check_sweep<K: Kernels, C: Reads<S>, S: Store>(device: &K, input: &Input, omega: f64, beta: f64)
 where
     f64: Reads<S>,
 {
@@ -157,7 +157,7 @@ where
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
-pub fn gauss_seidel<D: Device, C: Reads<S>, S: Store>(device: &D)
+pub fn gauss_seidel<K: Kernels, C: Reads<S>, S: Store>(device: &K)
 where
     f64: Reads<S>,
 {
@@ -165,12 +165,12 @@ where
     let inputs = (small_by_rows(), block, any::<bool>(), any::<bool>());
     run(device, inputs, |(input, block, backward, guess)| {
         let direction = if backward { Direction::Backward } else { Direction::Forward };
-        check_gauss_seidel::<D, C, S>(device, &input, block, direction, guess);
+        check_gauss_seidel::<K, C, S>(device, &input, block, direction, guess);
     });
 }
 
-fn check_gauss_seidel<D: Device, C: Reads<S>, S: Store>(
-    device: &D,
+fn check_gauss_seidel<K: Kernels, C: Reads<S>, S: Store>(
+    device: &K,
     input: &Input,
     block: usize,
     direction: Direction,
@@ -206,12 +206,12 @@ fn check_gauss_seidel<D: Device, C: Reads<S>, S: Store>(
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
-pub fn grid_transfers<D: Device, C: Reads<S>, S: Store>(device: &D)
+pub fn grid_transfers<K: Kernels, C: Reads<S>, S: Store>(device: &K)
 where
     f64: Reads<S>,
 {
     for seed in 0..GRID_TRANSFERS {
-        check_spmv::<D, C, S>(device, &grid_transfer(seed), -2.5, (seed % 2) as f64);
+        check_spmv::<K, C, S>(device, &grid_transfer(seed), -2.5, (seed % 2) as f64);
     }
 }
 
@@ -220,15 +220,15 @@ where
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
-pub fn large_matrix<D: Device, C: Reads<S>, S: Store>(device: &D)
+pub fn large_matrix<K: Kernels, C: Reads<S>, S: Store>(device: &K)
 where
     f64: Reads<S>,
 {
     for input in MatrixFormat::ALL.iter().copied().map(large) {
-        check_spmv::<D, C, S>(device, &input, -2.5, 0.75);
-        check_residual::<D, C, S>(device, &input);
+        check_spmv::<K, C, S>(device, &input, -2.5, 0.75);
+        check_residual::<K, C, S>(device, &input);
         if input.format != MatrixFormat::GridTransfer {
-            check_sweep::<D, C, S>(device, &input, 0.75, -1.0); // square matrices only
+            check_sweep::<K, C, S>(device, &input, 0.75, -1.0); // square matrices only
         }
     }
 }

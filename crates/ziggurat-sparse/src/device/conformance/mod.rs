@@ -1,20 +1,23 @@
-//! The conformance suite that every device must pass.
+//! The conformance suite that every backend must pass, and the device that is made of it.
 //!
 //! [`conformance_suite!`](crate::conformance_suite) generates one test per kernel and pair of
-//! number types for a device; a new device is one more line. Each test runs the kernel on generated
+//! number types for a backend; a new one is one more line. Each test runs the kernel on generated
 //! matrices and vectors ([`inputs`]) and compares the result with [`Reference`](super::Reference)
 //! in double precision, entry by entry, within the rounding error of the kernel's own arithmetic
 //! (`bounds`): n·u·Σ|a_ij||x_j| for a row of n entries. So a dropped entry, a wrong coefficient or
-//! a sum in too low a precision fails the test; a different order of summation does not.
+//! a sum in too low a precision fails the test; a different order of summation does not. The
+//! [`Device`](super::Device) of the backend must then give the same bits ([`dispatch`]).
 //!
 //! The calling crate needs no other dependency than this crate.
 
 pub mod aggregation_kernels;
 mod bounds;
 pub mod classical_kernels;
+pub mod dispatch;
 pub mod inputs;
 pub mod lowering_kernels;
 pub mod matrix_kernels;
+pub mod setup_dispatch;
 pub mod setup_kernels;
 pub mod vector_kernels;
 
@@ -41,6 +44,16 @@ macro_rules! conformance_suite {
             $crate::conformance_suite!(@pair f32_reads_bf16, f32, $crate::bf16, $device);
             $crate::conformance_suite!(@vectors f64_vectors, f64, $device);
             $crate::conformance_suite!(@vectors f32_vectors, f32, $device);
+            #[test]
+            fn dispatch() {
+                let device = $device;
+                $crate::device::conformance::dispatch::properties(&device, &device);
+                $crate::device::conformance::dispatch::memory::<_, f64>(&device, &device);
+                $crate::device::conformance::dispatch::memory::<_, f32>(&device, &device);
+                $crate::device::conformance::dispatch::memory::<_, $crate::f16>(&device, &device);
+                $crate::device::conformance::dispatch::memory::<_, $crate::bf16>(&device, &device);
+                $crate::device::conformance::dispatch::mistakes(&device);
+            }
         }
     };
     (@pair $name:ident, $c:ty, $s:ty, $device:expr) => {
@@ -75,6 +88,12 @@ macro_rules! conformance_suite {
             fn compressed_vectors() {
                 $crate::device::conformance::vector_kernels::compressed::<_, $c, $s>(&$device);
             }
+            #[test]
+            fn dispatch() {
+                let device = $device;
+                $crate::device::conformance::dispatch::matrix::<_, $c, $s>(&device, &device);
+                $crate::device::conformance::dispatch::compressed::<_, $c, $s>(&device, &device);
+            }
         }
     };
     (@vectors $name:ident, $c:ty, $device:expr) => {
@@ -101,12 +120,19 @@ macro_rules! conformance_suite {
             fn reductions() {
                 $crate::device::conformance::vector_kernels::reductions::<_, $c>(&$device);
             }
+            #[test]
+            fn dispatch() {
+                let device = $device;
+                $crate::device::conformance::dispatch::vectors::<_, $c>(&device, &device);
+                $crate::device::conformance::dispatch::casts::<_, $c, f64>(&device, &device);
+                $crate::device::conformance::dispatch::casts::<_, $c, f32>(&device, &device);
+            }
         }
     };
 }
 
-/// Generates the tests for a [`SetupDevice`](crate::device::SetupDevice), as
-/// [`conformance_suite!`](crate::conformance_suite) does for a [`Device`](crate::device::Device).
+/// Generates the tests for a [`SetupKernels`](crate::device::SetupKernels), as
+/// [`conformance_suite!`](crate::conformance_suite) does for a [`Kernels`](crate::device::Kernels).
 ///
 /// ```
 /// ziggurat_sparse::setup_conformance_suite!(reference, ziggurat_sparse::device::Reference);
@@ -155,7 +181,7 @@ macro_rules! setup_conformance_suite {
 }
 
 /// Generates the tests of the steps of smoothed aggregation for an
-/// [`AggregationDevice`](super::AggregationDevice), as
+/// [`AggregationKernels`](super::AggregationKernels), as
 /// [`setup_conformance_suite!`](crate::setup_conformance_suite) does for products.
 ///
 /// ```
@@ -213,7 +239,7 @@ macro_rules! aggregation_conformance_suite {
 }
 
 /// Generates the tests of the steps of classical coarsening for a
-/// [`ClassicalDevice`](super::ClassicalDevice), as
+/// [`ClassicalKernels`](super::ClassicalKernels), as
 /// [`setup_conformance_suite!`](crate::setup_conformance_suite) does for products.
 ///
 /// ```
@@ -258,7 +284,7 @@ macro_rules! classical_conformance_suite {
     };
 }
 
-/// Generates the tests of a [`LoweringDevice`](super::LoweringDevice), as
+/// Generates the tests of a [`LoweringKernels`](super::LoweringKernels), as
 /// [`setup_conformance_suite!`](crate::setup_conformance_suite) does for products.
 ///
 /// ```
@@ -296,6 +322,49 @@ macro_rules! lowering_conformance_suite {
             $crate::device::conformance::lowering_kernels::scaled::<_, $c, $s>(&$device);
             $crate::device::conformance::lowering_kernels::rounding::<_, $c, $s>(&$device);
             $crate::device::conformance::lowering_kernels::stencils::<_, $c, $s>(&$device);
+        }
+    };
+}
+
+/// Generates the tests of a [`SetupDevice`](super::SetupDevice), which must give the bits of its
+/// backend ([`setup_dispatch`]).
+///
+/// ```
+/// ziggurat_sparse::setup_device_conformance_suite!(reference, ziggurat_sparse::device::Reference);
+/// ```
+#[macro_export]
+macro_rules! setup_device_conformance_suite {
+    ($name:ident, $device:expr) => {
+        mod $name {
+            // The device expression uses names from the caller's scope.
+            #[allow(unused_imports)]
+            use super::*;
+            $crate::setup_device_conformance_suite!(@number f64_matrices, f64, $device);
+            $crate::setup_device_conformance_suite!(@number f32_matrices, f32, $device);
+            $crate::setup_device_conformance_suite!(@pair f64_as_f64, f64, f64, $device);
+            $crate::setup_device_conformance_suite!(@pair f64_as_f32, f64, f32, $device);
+            $crate::setup_device_conformance_suite!(@pair f64_as_f16, f64, $crate::f16, $device);
+            $crate::setup_device_conformance_suite!(@pair f64_as_bf16, f64, $crate::bf16, $device);
+            $crate::setup_device_conformance_suite!(@pair f32_as_f32, f32, f32, $device);
+            $crate::setup_device_conformance_suite!(@pair f32_as_f16, f32, $crate::f16, $device);
+            $crate::setup_device_conformance_suite!(@pair f32_as_bf16, f32, $crate::bf16, $device);
+        }
+    };
+    (@number $name:ident, $c:ty, $device:expr) => {
+        #[test]
+        fn $name() {
+            let device = $device;
+            $crate::device::conformance::setup_dispatch::algebra::<_, $c>(&device, &device);
+            $crate::device::conformance::setup_dispatch::aggregation::<_, $c>(&device, &device);
+            $crate::device::conformance::setup_dispatch::classical::<_, $c>(&device, &device);
+            $crate::device::conformance::setup_dispatch::factors::<_, $c>(&device, &device);
+        }
+    };
+    (@pair $name:ident, $c:ty, $s:ty, $device:expr) => {
+        #[test]
+        fn $name() {
+            let device = $device;
+            $crate::device::conformance::setup_dispatch::stored::<_, $c, $s>(&device, &device);
         }
     };
 }

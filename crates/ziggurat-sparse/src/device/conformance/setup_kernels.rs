@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::bounds::assert_close;
 use super::inputs::{Input, value};
 use super::matrix_kernels::run;
-use crate::device::{MatrixFormat, Reference, SetupDevice, SparseSize};
+use crate::device::{MatrixFormat, Reference, SetupKernels, SparseSize};
 use crate::matrix::Csr;
 use crate::number::Real;
 
@@ -59,7 +59,7 @@ fn assert_same<C: Real>(what: &str, found: &Csr<C>, expected: &Csr<f64>, size: &
 ///
 /// # Panics
 /// If the device returns another matrix than it was given.
-pub fn sparse_memory<D: SetupDevice, C: Real>(device: &D) {
+pub fn sparse_memory<K: SetupKernels, C: Real>(device: &K) {
     run(device, shapes(), |input| {
         let a = matrix::<C>(&input, input.seed);
         let on_device = device.upload_sparse(&a).expect("an upload");
@@ -73,17 +73,17 @@ pub fn sparse_memory<D: SetupDevice, C: Real>(device: &D) {
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
-pub fn products<D: SetupDevice, C: Real>(device: &D) {
+pub fn products<K: SetupKernels, C: Real>(device: &K) {
     run(device, (shapes(), shapes()), |(a, b)| {
-        check_product::<D, C>(device, &a, &Input { rows: a.cols, ..b });
+        check_product::<K, C>(device, &a, &Input { rows: a.cols, ..b });
     });
 }
 
-fn check_product<D: SetupDevice, C: Real>(device: &D, left: &Input, right: &Input) {
+fn check_product<K: SetupKernels, C: Real>(device: &K, left: &Input, right: &Input) {
     let host = |seed| (matrix::<C>(left, seed), matrix::<C>(right, seed ^ 1));
     let (a, b) = host(left.seed);
     let on_device = |a: &Csr<C>| device.upload_sparse(a).expect("an upload");
-    let check = |what: &str, a: &Csr<C>, b: &Csr<C>, found: &D::Sparse<C>| {
+    let check = |what: &str, a: &Csr<C>, b: &Csr<C>, found: &K::Sparse<C>| {
         let found = device.download_sparse(found).expect("a download");
         let product =
             |f: fn(f64) -> f64| Reference.product_once(&wide(a, f), &wide(b, f)).expect("a product");
@@ -108,7 +108,7 @@ fn check_product<D: SetupDevice, C: Real>(device: &D, left: &Input, right: &Inpu
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
-pub fn long_rows<D: SetupDevice, C: Real>(device: &D) {
+pub fn long_rows<K: SetupKernels, C: Real>(device: &K) {
     let (format, block, reach, seed) = (MatrixFormat::Csr, 1, usize::MAX, 3);
     let wide = |rows, cols, per_row, dense_every| Input {
         rows,
@@ -121,32 +121,32 @@ pub fn long_rows<D: SetupDevice, C: Real>(device: &D) {
         block,
         seed,
     };
-    check_product::<D, C>(device, &wide(40, 6000, 9, 20), &wide(6000, 5000, 9, 2000));
-    check_product::<D, C>(device, &wide(30, 1200, 60, 0), &wide(1200, 1800, 60, 0));
+    check_product::<K, C>(device, &wide(40, 6000, 9, 20), &wide(6000, 5000, 9, 2000));
+    check_product::<K, C>(device, &wide(30, 1200, 60, 0), &wide(1200, 1800, 60, 0));
     // Rows of many terms and few columns.
-    check_product::<D, C>(device, &wide(30, 1200, 60, 10), &wide(1200, 90, 60, 3));
-    check_product::<D, C>(device, &wide(700, 1, 9, 1), &wide(1, 900, 9, 1));
-    check_product::<D, C>(device, &wide(1, 9000, 9, 1), &wide(9000, 1, 9, 1));
+    check_product::<K, C>(device, &wide(30, 1200, 60, 10), &wide(1200, 90, 60, 3));
+    check_product::<K, C>(device, &wide(700, 1, 9, 1), &wide(1, 900, 9, 1));
+    check_product::<K, C>(device, &wide(1, 9000, 9, 1), &wide(9000, 1, 9, 1));
 }
 
 /// A product and a transpose of 10⁵ rows, which are split among threads.
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
-pub fn large_product<D: SetupDevice, C: Real>(device: &D) {
-    check_product::<D, C>(device, &large(), &large());
-    check_transpose::<D, C>(device, &large());
+pub fn large_product<K: SetupKernels, C: Real>(device: &K) {
+    check_product::<K, C>(device, &large(), &large());
+    check_transpose::<K, C>(device, &large());
 }
 
 /// T = Aᵀ
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
-pub fn transposes<D: SetupDevice, C: Real>(device: &D) {
-    run(device, shapes(), |input| check_transpose::<D, C>(device, &input));
+pub fn transposes<K: SetupKernels, C: Real>(device: &K) {
+    run(device, shapes(), |input| check_transpose::<K, C>(device, &input));
 }
 
-fn check_transpose<D: SetupDevice, C: Real>(device: &D, input: &Input) {
+fn check_transpose<K: SetupKernels, C: Real>(device: &K, input: &Input) {
     let a = matrix::<C>(input, input.seed);
     let expected = Reference.transpose(&a).expect("a transpose");
     let on_device = device.upload_sparse(&a).expect("an upload");
@@ -159,7 +159,7 @@ fn check_transpose<D: SetupDevice, C: Real>(device: &D, input: &Input) {
 ///
 /// # Panics
 /// If the device disagrees with [`Reference`].
-pub fn triple_products<D: SetupDevice, C: Real>(device: &D) {
+pub fn triple_products<K: SetupKernels, C: Real>(device: &K) {
     run(device, (shapes(), shapes()), |(a, p)| {
         let (a, p) = (Input { cols: a.rows, ..a.clone() }, Input { rows: a.rows, ..p });
         let (a, p) = (matrix::<C>(&a, a.seed), matrix::<C>(&p, p.seed));

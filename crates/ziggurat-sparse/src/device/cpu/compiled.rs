@@ -1,7 +1,7 @@
 //! The kernels on stored matrices and vectors, compiled once for each of the seven pairs of number
 //! types.
 //!
-//! `Device` is generic over number types, so its methods are compiled in every crate that calls
+//! `Kernels` is generic over number types, so its methods are compiled in every crate that calls
 //! them. For these kernels (every format of [`HostMatrix`], three instruction sets) that took
 //! minutes. Methods of a trait that is implemented for concrete types are compiled in this crate
 //! only.
@@ -19,7 +19,7 @@ use crate::matrix::format::Format;
 use crate::number::Store;
 use crate::simd::{InLanes, Simd};
 
-/// The kernels for arithmetic in `Self` on memory of type `S`; [`Device`](crate::device::Device)
+/// The kernels for arithmetic in `Self` on memory of type `S`; [`Kernels`](crate::device::Kernels)
 /// defines what they compute.
 pub trait Compiled<S: Store>: Sized {
     /// y ← α A x + β y
@@ -48,10 +48,10 @@ pub trait Compiled<S: Store>: Sized {
     fn decompress(simd: Simd, alpha: Self, x: &[S], y: &mut [Self]);
 
     /// out_k ← x_k·y
-    fn dots_compressed(simd: Simd, xs: &[Vec<S>], y: &[Self], out: &mut [f64]);
+    fn dots_compressed(simd: Simd, xs: &[&Vec<S>], y: &[Self], out: &mut [f64]);
 
     /// y ← Σ_k c_k x_k + β y; returns y·y
-    fn combine_compressed(simd: Simd, c: &[Self], xs: &[Vec<S>], beta: Self, y: &mut [Self]) -> f64;
+    fn combine_compressed(simd: Simd, c: &[Self], xs: &[&Vec<S>], beta: Self, y: &mut [Self]) -> f64;
 }
 
 /// [`map_rows`] for any format of A.
@@ -129,11 +129,11 @@ macro_rules! compiled {
                 compressed::decompress(simd, alpha, x, y);
             }
 
-            fn dots_compressed(simd: Simd, xs: &[Vec<$s>], y: &[$c], out: &mut [f64]) {
+            fn dots_compressed(simd: Simd, xs: &[&Vec<$s>], y: &[$c], out: &mut [f64]) {
                 compressed::dots(simd, xs, y, out);
             }
 
-            fn combine_compressed(simd: Simd, c: &[$c], xs: &[Vec<$s>], beta: $c, y: &mut [$c]) -> f64 {
+            fn combine_compressed(simd: Simd, c: &[$c], xs: &[&Vec<$s>], beta: $c, y: &mut [$c]) -> f64 {
                 compressed::combine(simd, c, xs, beta, y)
             }
         }

@@ -32,7 +32,7 @@ pub(super) fn decompress<C: InLanes<S>, S: Store>(simd: Simd, alpha: C, x: &[S],
 }
 
 /// out_k ← Σ x_ki y_i
-pub(super) fn dots<C: InLanes<S>, S: Store>(simd: Simd, xs: &[Vec<S>], y: &[C], out: &mut [f64]) {
+pub(super) fn dots<C: InLanes<S>, S: Store>(simd: Simd, xs: &[&Vec<S>], y: &[C], out: &mut [f64]) {
     assert_eq!(xs.len(), out.len(), "vectors and results");
     for x in xs {
         assert_eq!(x.len(), y.len(), "lengths of x and y");
@@ -46,7 +46,7 @@ pub(super) fn dots<C: InLanes<S>, S: Store>(simd: Simd, xs: &[Vec<S>], y: &[C], 
 pub(super) fn combine<C: InLanes<S>, S: Store>(
     simd: Simd,
     coefficients: &[C],
-    xs: &[Vec<S>],
+    xs: &[&Vec<S>],
     beta: C,
     y: &mut [C],
 ) -> f64 {
@@ -145,7 +145,7 @@ impl<C: InLanes<S>, S: Store> Kernel for AddWidened<'_, C, S> {
 /// One batch of [`combine`]: the elements of y starting with `first`.
 struct CombineWidened<'a, C, S> {
     coefficients: &'a [C],
-    xs: &'a [Vec<S>],
+    xs: &'a [&'a Vec<S>],
     first: usize,
     beta: C,
     y: &'a mut [C],
@@ -192,6 +192,7 @@ mod tests {
             compress(Simd::Portable, 1.0 / (k + 1) as f64, &y, x);
         }
         let wide: Vec<Vec<f64>> = stored.iter().map(|x| x.iter().map(|x| x.to_f64()).collect()).collect();
+        let (stored, wide): (Vec<_>, Vec<_>) = (stored.iter().collect(), wide.iter().collect());
         let coefficients: Vec<f64> = (0..wide.len()).map(|k| 0.3 - k as f64 / 7.0).collect();
         let mut expected = vec![0.0; wide.len()];
         reduce::dots(Simd::Portable, &wide, &y, &mut expected);
@@ -208,9 +209,9 @@ mod tests {
                 assert_eq!((found.to_bits(), &z), (square.to_bits(), &sum));
                 let mut again = vec![f16::NAN; y.len()];
                 pool.install(|| compress(simd, 0.5, &y, &mut again));
-                assert_eq!(again, stored[1]);
+                assert_eq!(again, *stored[1]);
                 pool.install(|| decompress(simd, 1.0, &again, &mut z));
-                assert_eq!(z, wide[1]);
+                assert_eq!(z, *wide[1]);
             }
         }
     }

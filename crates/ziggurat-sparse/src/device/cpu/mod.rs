@@ -18,10 +18,9 @@ mod row_products;
 mod tiles;
 mod vector;
 
-use std::borrow::Borrow;
-
 use super::memory::{copied, zeros};
-use super::{Device, DeviceError, Direction, HostMatrix, NoHalo, Reads, Reference, Remote};
+use super::{DeviceError, Direction, HostMatrix, Kernels, Reads};
+use crate::device_of_kernels;
 use crate::number::{Real, Store};
 use crate::parallel::{over_pieces, threads};
 use crate::simd::Simd;
@@ -33,9 +32,9 @@ use vector::{map1, map2};
 /// To choose the number of threads, call it inside your own pool:
 ///
 /// ```
-/// use ziggurat_sparse::device::{Cpu, Device};
+/// use ziggurat_sparse::device::{Cpu, DeviceExt};
 /// let cpu = Cpu::new();
-/// let x = vec![1.0_f64; 1000];
+/// let x = cpu.adopt(vec![1.0; 1000]).unwrap();
 /// let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
 /// assert_eq!(pool.install(|| cpu.dot(&x, &x)), 1000.0);
 /// ```
@@ -73,11 +72,9 @@ impl Cpu {
     }
 }
 
-impl Device for Cpu {
+impl Kernels for Cpu {
     type Vector<T: Store> = Vec<T>;
     type Matrix<S: Store> = HostMatrix<S>;
-    type Halo = NoHalo;
-    type Setup = Reference;
 
     fn name(&self) -> String {
         format!("cpu ({:?}, {})", self.simd, counted(threads(), "thread"))
@@ -109,28 +106,8 @@ impl Device for Cpu {
         Ok(x)
     }
 
-    fn elements<'a, T: Store>(&self, x: &'a Vec<T>) -> Option<&'a [T]> {
-        Some(x)
-    }
-
-    fn elements_mut<'a, T: Store>(&self, x: &'a mut Vec<T>) -> Option<&'a mut [T]> {
-        Some(x)
-    }
-
     fn upload_matrix<S: Store>(&self, host: HostMatrix<S>) -> Result<HostMatrix<S>, DeviceError> {
         Ok(host)
-    }
-
-    fn upload_part<S: Store>(
-        &self,
-        _: HostMatrix<S>,
-        remote: Remote<S, NoHalo>,
-    ) -> Result<HostMatrix<S>, DeviceError> {
-        match remote.halo {}
-    }
-
-    fn halo_values(&self, halo: &NoHalo, _: &[f64]) -> Vec<f64> {
-        match *halo {}
     }
 
     fn len<T: Store>(&self, x: &Vec<T>) -> usize {
@@ -191,6 +168,15 @@ impl Device for Cpu {
         map1(self.simd, x, y, move |x, _| Y::narrow(x.wide()));
     }
 
+    fn cast_scaled<X: Real, Y: Real>(&self, alpha: f64, d: Option<&Vec<f32>>, x: &Vec<X>, y: &mut Vec<Y>) {
+        match d {
+            None => map1(self.simd, x, y, move |x, _| Y::narrow(alpha * x.wide())),
+            Some(_) => {
+                self.cast_scaled_max(alpha, d, x, y);
+            }
+        }
+    }
+
     fn cast_scaled_max<X: Real, Y: Real>(
         &self,
         alpha: f64,
@@ -229,17 +215,11 @@ impl Device for Cpu {
         vector::step_and_turn(self.simd, alpha, x, beta, z, p);
     }
 
-    fn combine<C: Real, B: Borrow<Vec<C>> + Sync>(
-        &self,
-        coefficients: &[C],
-        xs: &[B],
-        beta: C,
-        y: &mut Vec<C>,
-    ) -> f64 {
+    fn combine<C: Real>(&self, coefficients: &[C], xs: &[&Vec<C>], beta: C, y: &mut Vec<C>) -> f64 {
         reduce::combine(self.simd, coefficients, xs, beta, y)
     }
 
-    fn dots<C: Real, B: Borrow<Vec<C>> + Sync>(&self, xs: &[B], y: &Vec<C>, out: &mut [f64]) {
+    fn dots<C: Real>(&self, xs: &[&Vec<C>], y: &Vec<C>, out: &mut [f64]) {
         reduce::dots(self.simd, xs, y, out);
     }
 
@@ -263,17 +243,19 @@ impl Device for Cpu {
         C::decompress(self.simd, alpha, x, y);
     }
 
-    fn dots_compressed<C: Reads<S>, S: Store>(&self, xs: &[Vec<S>], y: &Vec<C>, out: &mut [f64]) {
+    fn dots_compressed<C: Reads<S>, S: Store>(&self, xs: &[&Vec<S>], y: &Vec<C>, out: &mut [f64]) {
         C::dots_compressed(self.simd, xs, y, out);
     }
 
     fn combine_compressed<C: Reads<S>, S: Store>(
         &self,
         coefficients: &[C],
-        xs: &[Vec<S>],
+        xs: &[&Vec<S>],
         beta: C,
         y: &mut Vec<C>,
     ) -> f64 {
         C::combine_compressed(self.simd, coefficients, xs, beta, y)
     }
 }
+
+device_of_kernels!(Cpu);

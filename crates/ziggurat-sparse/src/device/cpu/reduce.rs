@@ -5,7 +5,6 @@
 //! order. All sums are in double precision, in which products of two `f32` are exact. The error is
 //! as small as for a sum in 32 · blocks parts, far below the n·u of a plain loop.
 
-use std::borrow::Borrow;
 use std::ops::Range;
 
 use crate::number::Real;
@@ -101,35 +100,29 @@ pub(crate) fn dot<C: Real>(simd: Simd, x: &[C], y: &[C]) -> f64 {
 }
 
 /// out_k ← Σ x_ki y_i, with the same bits as [`dot`].
-pub(crate) fn dots<C: Real, B: Borrow<Vec<C>> + Sync>(simd: Simd, xs: &[B], y: &[C], out: &mut [f64]) {
+pub(crate) fn dots<C: Real>(simd: Simd, xs: &[&Vec<C>], y: &[C], out: &mut [f64]) {
     assert_eq!(xs.len(), out.len(), "vectors and results");
     for x in xs {
-        assert_eq!(x.borrow().len(), y.len(), "lengths of x and y");
+        assert_eq!(x.len(), y.len(), "lengths of x and y");
     }
     over_strips(y.len(), out, &|k, strip, sums| {
-        simd.run(AddProducts { x: &xs[k].borrow()[strip.clone()], y: &y[strip], sums });
+        simd.run(AddProducts { x: &xs[k][strip.clone()], y: &y[strip], sums });
     });
 }
 
 /// y ← β y, then y ← y + c_k x_k for every k in order; returns Σ y_i², with the same bits as
 /// [`dot`].
-pub(crate) fn combine<C: Real, B: Borrow<Vec<C>> + Sync>(
-    simd: Simd,
-    coefficients: &[C],
-    xs: &[B],
-    beta: C,
-    y: &mut [C],
-) -> f64 {
+pub(crate) fn combine<C: Real>(simd: Simd, coefficients: &[C], xs: &[&Vec<C>], beta: C, y: &mut [C]) -> f64 {
     assert_eq!(coefficients.len(), xs.len(), "coefficients and vectors");
     for x in xs {
-        assert_eq!(x.borrow().len(), y.len(), "lengths of x and y");
+        assert_eq!(x.len(), y.len(), "lengths of x and y");
     }
     let (squares, blocks) = over_blocks_of(y, &|first, y| {
         let mut sums = [0.0; LANES];
         for (strip, y) in y.chunks_mut(STRIP).enumerate() {
             let first = first + strip * STRIP;
             let here = first..first + y.len();
-            let x = |k: usize| &xs[k].borrow()[here.clone()];
+            let x = |k: usize| &xs[k][here.clone()];
             simd.run(Combine { coefficients, x: &x, beta, y, sums: &mut sums });
         }
         add_lanes(sums)

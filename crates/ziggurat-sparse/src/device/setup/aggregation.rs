@@ -5,7 +5,7 @@
 //!                 ▸ pairs                                 ▸ tentative interpolation
 //! ```
 //!
-//! [`SetupDevice`] computes the products that follow, P = (1 − ω D⁻¹ A_F) P_tent and Pᵀ A P. The
+//! [`SetupKernels`] computes the products that follow, P = (1 − ω D⁻¹ A_F) P_tent and Pᵀ A P. The
 //! steps are those that `ziggurat-amg` has for the host, where they also work for ranks; results
 //! are the same up to rounding. What both must agree on is here: the order in which rows become
 //! roots, how rows choose an aggregate, and when a vector depends on others.
@@ -14,7 +14,7 @@
 //! Aggregates consist of nodes, and each becomes a node with k unknowns. With one unknown, the
 //! matrix of nodes is the matrix itself.
 
-use super::SetupDevice;
+use super::SetupKernels;
 use crate::device::DeviceError;
 use crate::number::Real;
 
@@ -163,27 +163,27 @@ pub fn root_key(row: u64, block_bits: u32) -> u64 {
     (row >> block_bits.min(63) & 1) << 63 | row
 }
 
-/// A device that also coarsens matrices by aggregation.
+/// A backend that also coarsens matrices by aggregation.
 ///
 /// Matrices are symmetric with a positive diagonal, up to rounding.
 ///
 /// ```
-/// use ziggurat_sparse::device::{AggregationDevice, Device, DeviceError, Reference, SetupDevice};
-/// use ziggurat_sparse::device::SymmetricStrength;
+/// use ziggurat_sparse::device::{AggregationKernels, DeviceError, Reference, SetupKernels, SymmetricStrength};
 /// use ziggurat_sparse::gallery::Problem;
 /// use ziggurat_sparse::Csr;
 ///
-/// /// The number of aggregates of a matrix, on any device.
-/// fn coarse_rows<D: AggregationDevice>(d: &D, a: &Csr<f64>) -> Result<usize, DeviceError> {
-///     let a = d.upload_sparse(a)?;
-///     let strong = d.strong_connections(&a, &SymmetricStrength { threshold: 0.08, most: None, sampled: false })?;
-///     Ok(d.size(&d.aggregates(&strong, &a)?).cols)
+/// /// The number of aggregates of a matrix, by any backend.
+/// fn coarse_rows<K: AggregationKernels>(k: &K, a: &Csr<f64>) -> Result<usize, DeviceError> {
+///     let a = k.upload_sparse(a)?;
+///     let strength = SymmetricStrength { threshold: 0.08, most: None, sampled: false };
+///     let strong = k.strong_connections(&a, &strength)?;
+///     Ok(k.size(&k.aggregates(&strong, &a)?).cols)
 /// }
 /// let a = "poisson2d:10".parse::<Problem>()?.matrix()?;
 /// assert_eq!(coarse_rows(&Reference, &a)?, 20);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub trait AggregationDevice: SetupDevice {
+pub trait AggregationKernels: SetupKernels {
     /// The vector of 1/√a_ii, and the Gershgorin bound of ρ(D⁻¹A): the largest Σ_j |a_ij| / a_ii.
     fn diagonal_scales<T: Real>(&self, a: &Self::Sparse<T>) -> Result<(Self::Vector<T>, f64), DeviceError>;
 

@@ -11,7 +11,7 @@
 //! on the next level: products with it select rows or renumber columns. What both must agree on is
 //! here: the order in which rows become coarse.
 
-use super::SetupDevice;
+use super::SetupKernels;
 use crate::algebra::Truncation;
 use crate::device::DeviceError;
 use crate::hash::hash_id;
@@ -51,20 +51,20 @@ pub fn coarse_measure(dependents: u32, row: u64) -> u64 {
     u64::from(dependents.min(MOST_DEPENDENTS)) << 40 | hash_id(row) >> 25 << 1
 }
 
-/// A device that also coarsens matrices by the classical method.
+/// A backend that also coarsens matrices by the classical method.
 ///
 /// ```
-/// use ziggurat_sparse::device::{ClassicalDevice, ClassicalStrength, DeviceError, Reference, SetupDevice};
+/// use ziggurat_sparse::device::{ClassicalKernels, ClassicalStrength, DeviceError, Reference, SetupKernels};
 /// use ziggurat_sparse::algebra::Truncation;
 /// use ziggurat_sparse::gallery::Problem;
 /// use ziggurat_sparse::Csr;
 ///
-/// /// Interpolation for a symmetric matrix, on any device.
-/// fn interpolation<D: ClassicalDevice>(d: &D, a: &Csr<f64>) -> Result<Csr<f64>, DeviceError> {
-///     let a = d.upload_sparse(a)?;
-///     let strong = d.dependences(&a, &ClassicalStrength { threshold: 0.25, max_row_sum: None })?;
-///     let coarse = d.coarse_rows(&strong, None)?;
-///     d.download_sparse(&d.extended_i(&a, &strong, &coarse, None, true, Truncation::default())?)
+/// /// Interpolation for a symmetric matrix, by any backend.
+/// fn interpolation<K: ClassicalKernels>(k: &K, a: &Csr<f64>) -> Result<Csr<f64>, DeviceError> {
+///     let a = k.upload_sparse(a)?;
+///     let strong = k.dependences(&a, &ClassicalStrength { threshold: 0.25, max_row_sum: None })?;
+///     let coarse = k.coarse_rows(&strong, None)?;
+///     k.download_sparse(&k.extended_i(&a, &strong, &coarse, None, true, Truncation::default())?)
 /// }
 /// let a = "neumann3d:5".parse::<Problem>()?.matrix()?;
 /// let p = interpolation(&Reference, &a)?;
@@ -73,7 +73,7 @@ pub fn coarse_measure(dependents: u32, row: u64) -> u64 {
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub trait ClassicalDevice: SetupDevice {
+pub trait ClassicalKernels: SetupKernels {
     /// The strong connections, each with its entry, and the diagonal.
     fn dependences<T: Real>(
         &self,

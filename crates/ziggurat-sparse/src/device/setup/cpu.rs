@@ -1,12 +1,12 @@
 //! Sparse algebra on the CPU, by the functions of [`algebra`].
 
-use super::{SetupDevice, SparseSize, expected, size_of_host};
+use super::{SetupKernels, SparseSize, expected, size_of_host};
 use crate::algebra;
-use crate::device::{Cpu, Device, DeviceError};
+use crate::device::{Cpu, DeviceError, Kernels};
 use crate::matrix::Csr;
 use crate::number::Real;
 
-impl SetupDevice for Cpu {
+impl SetupKernels for Cpu {
     type Sparse<T: Real> = Csr<T>;
     type ProductPlan = algebra::ProductPlan;
 

@@ -10,14 +10,14 @@
 //! compute from the few numbers that return: a maximum, the mean of the exponents, bytes of
 //! formats.
 
-use super::SetupDevice;
+use super::SetupKernels;
 use crate::device::{DeviceError, MatrixFormat};
 use crate::number::{Real, Store};
 
 /// The step of a pointwise smoother in a row: the number that its residual is multiplied by.
 ///
 /// ```
-/// use ziggurat_sparse::device::{Device, LoweringDevice, Reference, RowStep};
+/// use ziggurat_sparse::device::{Kernels, LoweringKernels, Reference, RowStep};
 /// use ziggurat_sparse::gallery::Problem;
 /// let a = "poisson2d:3".parse::<Problem>()?.matrix()?;
 /// let steps = Reference.steps(&a, RowStep::L1)?.ok_or("no diagonal")?;
@@ -93,17 +93,17 @@ pub fn root_exponent(x: f64) -> i32 {
     (exponent + 1).div_euclid(2) - i32::from(exponent % 2 != 0 && is_power)
 }
 
-/// A device that also lowers the matrices that its setup has made.
+/// A backend that also lowers the matrices that its setup has made.
 ///
 /// ```
-/// use ziggurat_sparse::device::{Device, DeviceError, LoweringDevice, Reference, SparseFactors};
+/// use ziggurat_sparse::device::{DeviceError, Kernels, LoweringKernels, Reference, SparseFactors};
 /// use ziggurat_sparse::{Csr, f16};
 ///
 /// /// A matrix in 16 bits, with its largest entry close to the end of their range.
-/// fn narrow<D: LoweringDevice>(d: &D, a: &Csr<f64>) -> Result<D::Matrix<f16>, DeviceError> {
-///     let a = d.upload_sparse(a)?;
-///     let factor = 32768.0 / d.largest_scaled(&a, SparseFactors::ONE)?;
-///     Ok(d.stored::<f64, f16>(&a, SparseFactors { factor, ..SparseFactors::ONE }, 1)?.matrix)
+/// fn narrow<K: LoweringKernels>(k: &K, a: &Csr<f64>) -> Result<K::Matrix<f16>, DeviceError> {
+///     let a = k.upload_sparse(a)?;
+///     let factor = 32768.0 / k.largest_scaled(&a, SparseFactors::ONE)?;
+///     Ok(k.stored::<f64, f16>(&a, SparseFactors { factor, ..SparseFactors::ONE }, 1)?.matrix)
 /// }
 /// let a = narrow(&Reference, &Csr::identity(2)?)?;
 /// let mut y = vec![0.0; 2];
@@ -111,7 +111,7 @@ pub fn root_exponent(x: f64) -> i32 {
 /// assert_eq!(y, [32768.0, 16384.0]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub trait LoweringDevice: SetupDevice {
+pub trait LoweringKernels: SetupKernels {
     /// Whether both are the same device, so that matrices of one can be used by the other.
     fn shares_memory_with(&self, other: &Self) -> bool;
 

@@ -5,13 +5,14 @@
 //! transpose    T ← Aᵀ
 //! ```
 //!
-//! [`Device`] has what a solve needs: matrices whose pattern is known on the host. Setup makes new
-//! patterns, so a [`SetupDevice`] also has matrices in compressed rows that it builds itself. Only
-//! sizes return to the host.
+//! [`Kernels`] has what a solve needs: matrices whose pattern is known on the host. Setup makes new
+//! patterns, so [`SetupKernels`] has matrices in compressed rows that are built on the device. Only
+//! sizes return to the host. [`SetupDevice`] is the same for number types known at run time.
 
 mod aggregation;
 mod classical;
 mod cpu;
+mod device;
 mod lowering;
 mod reference;
 mod reference_aggregation;
@@ -20,23 +21,26 @@ mod reference_lowering;
 
 use std::fmt::{Debug, Display};
 
-use super::{Device, DeviceError};
+use super::{DeviceError, Kernels, Memory};
 use crate::matrix::Csr;
 use crate::number::Real;
 
 pub use aggregation::{
-    AggregationDevice, FilteredStep, LONE, SAMPLE_FACTOR, SAMPLE_SHIFT, SymmetricStrength, VOTE_UNITS,
+    AggregationKernels, FilteredStep, LONE, SAMPLE_FACTOR, SAMPLE_SHIFT, SymmetricStrength, VOTE_UNITS,
     block_bits, dependent, is_sampled, root_key,
 };
-pub use classical::{ClassicalDevice, ClassicalStrength, coarse_measure};
-pub use lowering::{LoweringDevice, RowStep, SparseFactors, StoredSparse, root_exponent};
+pub use classical::{ClassicalKernels, ClassicalStrength, coarse_measure};
+#[doc(hidden)]
+pub use device::factors_of;
+pub use device::{SetupDevice, Sparse};
+pub use lowering::{LoweringKernels, RowStep, SparseFactors, StoredSparse, root_exponent};
 #[cfg(feature = "conformance")]
 pub(super) use reference_classical::Collapsed;
 
 /// The size of a sparse matrix.
 ///
 /// ```
-/// use ziggurat_sparse::{Csr, device::{Cpu, SetupDevice, SparseSize}};
+/// use ziggurat_sparse::{Csr, device::{Cpu, SetupKernels, SparseSize}};
 /// let a = Cpu::new().upload_sparse(&Csr::<f64>::identity(3)?)?;
 /// assert_eq!(Cpu::new().size(&a), SparseSize { rows: 3, cols: 3, entries: 3 });
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -51,29 +55,29 @@ pub struct SparseSize {
     pub entries: usize,
 }
 
-/// A device that also computes with sparse matrices, as multigrid setup does.
+/// A backend that also computes with sparse matrices, as multigrid setup does.
 ///
 /// **Matrices** are in compressed rows with increasing columns, as [`Csr`] on the host, and are
-/// stored in the number type that the device computes in ([`Device::computes_in`]). They are made
+/// stored in the number type that the device computes in ([`Kernels::computes_in`]). They are made
 /// of arrays on the device: of a product or a transpose, only the number of entries and a few other
 /// sizes return to the host.
 ///
 /// **Results** have the same pattern on every device: an entry wherever the patterns of the factors
 /// give one, even if the values cancel. A device gives the same bits in every run.
 ///
-/// **Sizes.** As in [`Device`], sizes that do not match are an error of the calling algorithm, and
+/// **Sizes.** As in [`Kernels`], sizes that do not match are an error of the calling algorithm, and
 /// panic.
 ///
 /// ```
-/// use ziggurat_sparse::device::{Cpu, DeviceError, Reference, SetupDevice};
+/// use ziggurat_sparse::device::{Cpu, DeviceError, Reference, SetupKernels};
 /// use ziggurat_sparse::gallery::Problem;
 /// use ziggurat_sparse::Csr;
 ///
-/// /// The Galerkin product for aggregates, on any device.
-/// fn coarse<D: SetupDevice>(d: &D, a: &Csr<f64>, p: &Csr<f64>) -> Result<Csr<f64>, DeviceError> {
-///     let (a, p) = (d.upload_sparse(a)?, d.upload_sparse(p)?);
-///     let r = d.transpose(&p)?;
-///     d.download_sparse(&d.triple_product(&r, &a, &p)?)
+/// /// The Galerkin product for aggregates, by any backend.
+/// fn coarse<K: SetupKernels>(k: &K, a: &Csr<f64>, p: &Csr<f64>) -> Result<Csr<f64>, DeviceError> {
+///     let (a, p) = (k.upload_sparse(a)?, k.upload_sparse(p)?);
+///     let r = k.transpose(&p)?;
+///     k.download_sparse(&k.triple_product(&r, &a, &p)?)
 /// }
 /// let a = "poisson2d:3".parse::<Problem>()?.matrix()?;
 /// let p = Csr::try_new(9, 3, (0..=9).collect(), vec![0, 0, 0, 1, 1, 1, 2, 2, 2], vec![1.0; 9])?;
@@ -82,9 +86,9 @@ pub struct SparseSize {
 /// assert_eq!(c, coarse(&Reference, &a, &p)?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub trait SetupDevice: Device {
+pub trait SetupKernels: Kernels {
     /// A matrix in compressed rows, in device memory.
-    type Sparse<T: Real>: Debug + Send + Sync + 'static;
+    type Sparse<T: Real>: Memory;
     /// The symbolic phase of a product.
     type ProductPlan: Debug + Send + Sync;
 
@@ -124,7 +128,7 @@ pub trait SetupDevice: Device {
     /// [`product`](Self::product) returned for the same plan. Its old values are not read.
     ///
     /// ```
-    /// use ziggurat_sparse::{Csr, device::{Cpu, SetupDevice}};
+    /// use ziggurat_sparse::{Csr, device::{Cpu, SetupKernels}};
     /// let cpu = Cpu::new();
     /// let a = cpu.upload_sparse(&Csr::try_new(1, 1, vec![0, 1], vec![0], vec![3.0])?)?;
     /// let plan = cpu.plan_product(&a, &a)?;
@@ -151,7 +155,7 @@ pub trait SetupDevice: Device {
     /// The matrix as one that vectors are multiplied by, in its own number type.
     ///
     /// ```
-    /// use ziggurat_sparse::{Csr, device::{Cpu, Device, SetupDevice}};
+    /// use ziggurat_sparse::{Csr, device::{Cpu, Kernels, SetupKernels}};
     /// let cpu = Cpu::new();
     /// let a = cpu.matrix(&cpu.upload_sparse(&Csr::<f64>::identity(2)?)?)?;
     /// let (x, mut y) = (cpu.upload(&[1.0, 2.0])?, cpu.zeros(2)?);
@@ -187,7 +191,7 @@ fn size_of_host<T>(a: &Csr<T>) -> SparseSize {
 }
 
 /// An error that only a caller's mistake can cause.
-#[allow(clippy::panic)] // as `Device`: sizes that do not match
+#[allow(clippy::panic)] // as `Kernels`: sizes that do not match
 fn expected<T, E: Display>(result: Result<T, E>) -> T {
     match result {
         Ok(value) => value,

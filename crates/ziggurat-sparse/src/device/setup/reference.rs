@@ -1,12 +1,12 @@
 //! Sparse algebra of the reference device, term by term.
 
-use super::{SetupDevice, SparseSize, expected, size_of_host};
-use crate::device::{Device, DeviceError, Reference};
+use super::{SetupKernels, SparseSize, expected, size_of_host};
+use crate::device::{DeviceError, Kernels, Reference};
 use crate::matrix::Csr;
 use crate::number::Real;
 
 /// The oracle adds up one row of C after another in an array of all columns.
-impl SetupDevice for Reference {
+impl SetupKernels for Reference {
     type Sparse<T: Real> = Csr<T>;
     /// The columns of each row.
     type ProductPlan = Vec<Vec<u32>>;

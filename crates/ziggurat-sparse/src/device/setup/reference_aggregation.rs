@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::{
-    AggregationDevice, FilteredStep, LONE, SymmetricStrength, VOTE_UNITS, block_bits, dependent, expected,
+    AggregationKernels, FilteredStep, LONE, SymmetricStrength, VOTE_UNITS, block_bits, dependent, expected,
     root_key,
 };
-use crate::device::{Device, DeviceError, Reference};
+use crate::device::{DeviceError, Kernels, Reference};
 use crate::matrix::Csr;
 use crate::number::Real;
 
@@ -61,7 +61,7 @@ fn roots<T: Real>(graph: &Csr<T>) -> Vec<bool> {
     is_root
 }
 
-impl AggregationDevice for Reference {
+impl AggregationKernels for Reference {
     fn diagonal_scales<T: Real>(&self, a: &Csr<T>) -> Result<(Self::Vector<T>, f64), DeviceError> {
         let diagonal = |row: usize| entry(a, row, row).abs();
         let scales: Vec<T> = (0..a.rows()).map(|row| T::one() / diagonal(row).sqrt()).collect();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::reference_aggregation::{Row, entries, entry, from_rows, others};
-use super::{ClassicalDevice, ClassicalStrength, coarse_measure, expected};
+use super::{ClassicalKernels, ClassicalStrength, coarse_measure, expected};
 use crate::algebra::{RowTruncation, Truncation};
 use crate::device::{DeviceError, Reference};
 use crate::matrix::Csr;
@@ -145,7 +145,7 @@ impl<T: Real> Collapsed<T> {
     }
 }
 
-impl ClassicalDevice for Reference {
+impl ClassicalKernels for Reference {
     fn dependences<T: Real>(&self, a: &Csr<T>, strength: &ClassicalStrength) -> Result<Csr<T>, DeviceError> {
         let threshold = T::narrow(strength.threshold);
         let row = |row: usize| {
@@ -260,7 +260,7 @@ impl ClassicalDevice for Reference {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::SetupDevice;
+    use crate::device::SetupKernels;
 
     /// The Laplacian of a line whose rows sum to zero.
     fn line(rows: usize) -> Csr<f64> {

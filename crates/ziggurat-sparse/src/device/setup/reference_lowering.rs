@@ -1,7 +1,7 @@
 //! Lowering by the reference device, entry by entry, to compressed rows.
 
-use super::{LoweringDevice, RowStep, SparseFactors, StoredSparse, expected, root_exponent};
-use crate::device::{Device, DeviceError, HostMatrix, Reference};
+use super::{LoweringKernels, RowStep, SparseFactors, StoredSparse, expected, root_exponent};
+use crate::device::{DeviceError, HostMatrix, Kernels, Reference};
 use crate::matrix::Csr;
 use crate::number::{Real, Store};
 
@@ -22,7 +22,7 @@ fn scaled<'a, T: Real>(
     columns.iter().zip(values).map(move |(&column, value)| value.wide() * factor(factors, row, column))
 }
 
-impl LoweringDevice for Reference {
+impl LoweringKernels for Reference {
     fn shares_memory_with(&self, _: &Reference) -> bool {
         true
     }

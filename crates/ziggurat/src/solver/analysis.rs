@@ -27,8 +27,8 @@ fn kind_of(
     Ok((kind, grid))
 }
 
-/// The matrix that is set up, with its properties.
-pub(super) struct Oriented {
+/// The matrix that is set up, and what is known of it.
+pub(super) struct Analysed {
     /// A or −A.
     pub(super) a: Arc<Csr<f64>>,
     pub(super) kind: MatrixKind,
@@ -36,20 +36,20 @@ pub(super) struct Oriented {
     pub(super) grid: Option<KnownGrid>,
 }
 
-/// The matrix that is set up, and what is known of it.
-pub(super) fn oriented(
+/// Finds what is known of a matrix, and its sign.
+pub(super) fn analyse(
     a: &Arc<Csr<f64>>,
     block: usize,
     near_kernel: Option<&NearKernel>,
-) -> Result<Oriented, SolveError> {
+) -> Result<Analysed, SolveError> {
     let (kind, grid) = kind_of(a, block, near_kernel)?;
     if !kind.is_negative() {
-        return Ok(Oriented { a: a.clone(), kind, grid });
+        return Ok(Analysed { a: a.clone(), kind, grid });
     }
     drop(grid);
     let a = negative(a);
     let (kind, grid) = kind_of(&a, block, near_kernel)?;
-    Ok(Oriented { a, kind: MatrixKind { negated: true, ..kind }, grid })
+    Ok(Analysed { a, kind: MatrixKind { negated: true, ..kind }, grid })
 }
 
 /// The constants of every field of a symmetric matrix, if its unknowns are numbered field by field.
