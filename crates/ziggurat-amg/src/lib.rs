@@ -55,10 +55,10 @@ pub use cancel::Cancel;
 pub use empty_rows::empty_rows;
 pub use error::SetupError;
 pub use hierarchy::{
-    Air, Bamg, Built, Cells, Classical, Coarsening, CoarseningStop, Coarser, Cpr, Descent, Hierarchy,
-    HierarchyConfig, HierarchyFileError, KnownGrid, Level, LevelMatrix, MAX_LEVELS, MatrixProperties, Method,
-    Pairwise, Restriction, Setup, SmoothedAggregation, Stage, Stages, WholeMatrix, WholeTransfer, cells,
-    grid_of, is_ragged, negative,
+    Air, Bamg, Built, Cells, Classical, Coarsening, CoarseningStop, Coarser, Cpr, Descent, GridLevel,
+    Hierarchy, HierarchyConfig, HierarchyFileError, KnownGrid, Level, LevelMatrix, MAX_LEVELS,
+    MatrixProperties, Method, Pairwise, Restriction, Setup, SmoothedAggregation, Stage, Stages, WholeMatrix,
+    WholeTransfer, cells, grid_of, is_ragged, negative,
 };
 pub use interpolate::Interpolation;
 pub use lower::{

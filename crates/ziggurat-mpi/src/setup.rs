@@ -19,8 +19,8 @@ use ziggurat_amg::halo::{Halo, Processes};
 use ziggurat_amg::interpolate::NearKernel;
 use ziggurat_amg::smoother::Smoother;
 use ziggurat_amg::{
-    Built, CoarseningStop, Coarser, Descent, Level, LevelMatrix, MAX_SPARSE_ROWS, Restriction, Setup,
-    SetupError, Stages,
+    Built, CoarseningStop, Coarser, Descent, GridLevel, Level, LevelMatrix, MAX_SPARSE_ROWS, Restriction,
+    Setup, SetupError, Stages,
 };
 use ziggurat_sparse::grid::GridPattern;
 use ziggurat_sparse::{Csr, CsrRef, Dense, ExactSum};
@@ -50,8 +50,6 @@ pub struct Transfer {
 impl LevelMatrix for DistributedCsr {
     type Halo<'a> = Items<'a>;
     type Transfer = Transfer;
-    /// Not yet: rows that arrive from other ranks are rows of one unknown.
-    const UNKNOWNS_ON_GRIDS: bool = false;
 
     fn view(&self) -> CsrRef<'_, f64> {
         self.local.view()
@@ -123,7 +121,6 @@ impl LevelMatrix for DistributedCsr {
         coarser: Coarser,
         setup: &Setup<'_>,
         stages: &mut Stages,
-        next: impl FnOnce(Self, NearKernel) -> Result<Built<Self>, SetupError>,
     ) -> Result<Descent<Self>, SetupError> {
         let comm = self.comm().clone();
         let (coarse, block) = (&coarser.coarse, coarser.block);
@@ -155,8 +152,30 @@ impl LevelMatrix for DistributedCsr {
             Some(_) => Vec::new(),
         };
         let coarse = CoarseRows { target, block, product, kernel: (values, vectors) };
-        below(self, coarse, Transfer { r, p, dead }, next)
+        Ok(coarse.of(self, Transfer { r, p, dead }))
     }
+
+    fn joined(
+        &self,
+        mut transfer: Transfer,
+        below: Option<Result<Built<Self>, SetupError>>,
+    ) -> Result<(Transfer, Built<Self>), SetupError> {
+        let (comm, target, block) = (self.comm().clone(), transfer.p.cols.clone(), transfer.p.around.block());
+        // A rank without rows of the next level has waited for the others.
+        let below = below.unwrap_or(Ok(Built { levels: Vec::new(), stop: CoarseningStop::SmallEnough }));
+        let mut below = shared(&*comm, agree(&*comm, below)?, block)?;
+        let on_several = |level: &Level<DistributedCsr>| level.distributed_matrix().comm().size() > 1;
+        let on_several = below.levels.len() == 1 && on_several(&below.levels[0]);
+        if comm.any(on_several && target.global() <= MAX_SPARSE_ROWS as u64) {
+            below.levels = vec![onto_one_rank(self, &mut transfer, &below.levels[0], &target, block)?];
+        }
+        Ok((transfer, below))
+    }
+}
+
+impl GridLevel for DistributedCsr {
+    /// Not yet: rows that arrive from other ranks are rows of one unknown.
+    const SEVERAL_UNKNOWNS: bool = false;
 
     fn axis_strengths(&self, pattern: &GridPattern) -> [ExactSum; 3] {
         grid::axis_strengths(self, pattern)
@@ -168,7 +187,6 @@ impl LevelMatrix for DistributedCsr {
         axes: &[usize],
         setup: &Setup<'_>,
         stages: &mut Stages,
-        next: impl FnOnce(Self, &GridPattern) -> Result<Built<Self>, SetupError>,
     ) -> Result<Option<Descent<Self>>, SetupError> {
         let natural = grid::natural(self, pattern, axes);
         let target = Arc::new(target(&**self.comm(), &natural, 1, stages.level() + 1, setup));
@@ -178,8 +196,7 @@ impl LevelMatrix for DistributedCsr {
         let r = p.transposed(1)?;
         stages.end(stage);
         let coarse = CoarseRows { target, block: 1, product: step.product, kernel: (Vec::new(), 0) };
-        let next = |a, _| next(a, &pattern.coarse(axes));
-        below(self, coarse, Transfer { r, p, dead: Vec::new() }, next).map(Some)
+        Ok(Some(coarse.of(self, Transfer { r, p, dead: Vec::new() })))
     }
 }
 
@@ -192,31 +209,16 @@ struct CoarseRows {
     kernel: (Vec<f64>, usize),
 }
 
-/// The levels below `fine`, of which `next` makes all but the distribution of the first. Returns
-/// the transfer to it, too. Collective.
-fn below(
-    fine: &DistributedCsr,
-    coarse: CoarseRows,
-    mut transfer: Transfer,
-    next: impl FnOnce(DistributedCsr, NearKernel) -> Result<Built<DistributedCsr>, SetupError>,
-) -> Result<Descent<DistributedCsr>, SetupError> {
-    let comm = fine.comm().clone();
-    let CoarseRows { target, block, product, kernel: (values, vectors) } = coarse;
-    let dead = &transfer.dead;
-    let below = match comm.subset(!target.is_empty()) {
-        Some(comm) => coarse_matrix(&comm, &target, block, product, (&values, vectors), dead)
-            .map_err(SetupError::from)
-            .and_then(|(a, kernel)| next(a, kernel)),
-        // The other ranks continue; this one only waits for their result.
-        None => Ok(Built { levels: Vec::new(), stop: CoarseningStop::SmallEnough }),
-    };
-    let mut below = shared(&*comm, agree(&*comm, below)?, block)?;
-    let on_several = |level: &Level<DistributedCsr>| level.distributed_matrix().comm().size() > 1;
-    let on_several = below.levels.len() == 1 && on_several(&below.levels[0]);
-    if comm.any(on_several && target.global() <= MAX_SPARSE_ROWS as u64) {
-        below.levels = vec![onto_one_rank(fine, &mut transfer, &below.levels[0], &target, block)?];
+impl CoarseRows {
+    /// The matrix of the next level, on the ranks that own rows of it. Collective.
+    fn of(self, fine: &DistributedCsr, transfer: Transfer) -> Descent<DistributedCsr> {
+        let CoarseRows { target, block, product, kernel: (values, vectors) } = self;
+        let next = fine.comm().subset(!target.is_empty()).map(|comm| {
+            coarse_matrix(&comm, &target, block, product, (&values, vectors), &transfer.dead)
+                .map_err(SetupError::from)
+        });
+        Descent { transfer, next }
     }
-    Ok((transfer, below))
 }
 
 /// Makes the number of levels the same on every rank: a rank without rows of a level holds an empty

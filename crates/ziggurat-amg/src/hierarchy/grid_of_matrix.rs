@@ -10,7 +10,7 @@ use std::sync::Arc;
 use ziggurat_sparse::grid::{GridPattern, GridSystem, MatrixRows, NotAGrid, SidedPoints, recognise};
 use ziggurat_sparse::{Csr, MatrixError};
 
-use super::matrix::LevelMatrix;
+use super::matrix::GridLevel;
 use crate::halo::{Halo, Processes};
 
 /// The share of points that follow one coarse neighbour only, beyond which a grid is not coarsened
@@ -97,13 +97,13 @@ pub fn is_ragged<H: Halo>(counts: &[SidedPoints], halo: &H) -> bool {
 ///
 /// # Errors
 /// Why there is none; the same on every process.
-pub fn grid_of<M: LevelMatrix>(a: &M) -> Result<GridPattern, NotAGrid> {
+pub fn grid_of<M: GridLevel>(a: &M) -> Result<GridPattern, NotAGrid> {
     let halo = a.rows();
     if halo.is_whole() {
         let found = recognise(a.view())?;
         return match found.unknowns {
             1 => Ok(found),
-            _ if M::UNKNOWNS_ON_GRIDS => Ok(found),
+            _ if M::SEVERAL_UNKNOWNS => Ok(found),
             unknowns => Err(NotAGrid::SharedUnknowns { unknowns }),
         };
     }

@@ -31,9 +31,6 @@ pub trait LevelMatrix: Clone + Debug {
     /// Restriction and prolongation to the next level.
     type Transfer: Clone + Debug;
 
-    /// Whether the points of a structured grid may have several unknowns.
-    const UNKNOWNS_ON_GRIDS: bool;
-
     /// The local rows.
     fn view(&self) -> CsrRef<'_, f64>;
 
@@ -61,37 +58,52 @@ pub trait LevelMatrix: Clone + Debug {
     /// outside all aggregates. Rows of the result are numbered in the order of the roots.
     fn aggregated(&self, roots: &[u64]) -> Result<Self, SetupError>;
 
-    /// Forms restriction, prolongation and the next level's matrix, and calls `next` with that
-    /// matrix on the processes that own rows of it. Returns the transfer and the levels that
-    /// follow, the same number on every process.
+    /// Forms restriction, prolongation, and the next level's matrix and near-kernel.
     fn descend(
         &self,
         coarser: Coarser,
         setup: &Setup<'_>,
         stages: &mut Stages,
-        next: impl FnOnce(Self, NearKernel) -> Result<Built<Self>, SetupError>,
     ) -> Result<Descent<Self>, SetupError>;
 
+    /// The transfer to the next level and the levels from that one on, the same number on every
+    /// process. `below` is what a process has built that owns rows of the next level.
+    fn joined(
+        &self,
+        transfer: Self::Transfer,
+        below: Option<Result<Built<Self>, SetupError>>,
+    ) -> Result<(Self::Transfer, Built<Self>), SetupError>;
+}
+
+/// The matrix of a level that may be coarsened as a structured grid.
+pub trait GridLevel: LevelMatrix {
+    /// Whether the points of a grid may have several unknowns.
+    const SEVERAL_UNKNOWNS: bool;
+
     /// This process's part of the sums of
-    /// [`axis_strengths`](ziggurat_sparse::grid::axis_strengths), for the matrix of a structured
-    /// grid.
+    /// [`axis_strengths`](ziggurat_sparse::grid::axis_strengths).
     fn axis_strengths(&self, pattern: &GridPattern) -> [ExactSum; 3];
 
-    /// As [`descend`](Self::descend), for the matrix of a structured grid and the given axes:
-    /// `next` also gets the next level's grid. `None` if that would not resolve the coefficients
-    /// ([`is_ragged`](crate::is_ragged)), or if there are no axes.
+    /// As [`descend`](LevelMatrix::descend), along the given axes. `None` if the next grid would
+    /// not resolve the coefficients ([`is_ragged`](crate::is_ragged)), or if there are no axes.
     fn descend_grid(
         &mut self,
         pattern: &GridPattern,
         axes: &[usize],
         setup: &Setup<'_>,
         stages: &mut Stages,
-        next: impl FnOnce(Self, &GridPattern) -> Result<Built<Self>, SetupError>,
     ) -> Result<Option<Descent<Self>>, SetupError>;
 }
 
-/// The transfer to the next level, and the levels from that one on.
-pub type Descent<M> = (<M as LevelMatrix>::Transfer, Built<M>);
+/// The transfer to the next level, and the beginning of that level.
+#[derive(Clone, Debug)]
+pub struct Descent<M: LevelMatrix> {
+    /// Restriction and prolongation.
+    pub transfer: M::Transfer,
+    /// The matrix and the near-kernel; `None` on a process that owns no rows of them. An error may
+    /// be known to some of these processes only, until all have [joined](LevelMatrix::joined).
+    pub next: Option<Result<(M, NearKernel), SetupError>>,
+}
 
 /// The settings of hierarchy construction.
 #[derive(Clone, Copy, Debug)]

@@ -46,7 +46,7 @@ pub use classical::Classical;
 pub use cpr::Cpr;
 pub use file::HierarchyFileError;
 pub use grid_of_matrix::{KnownGrid, grid_of, is_ragged};
-pub use matrix::{Built, Coarser, Descent, Level, LevelMatrix, Restriction, Setup};
+pub use matrix::{Built, Coarser, Descent, GridLevel, Level, LevelMatrix, Restriction, Setup};
 pub(crate) use order::in_given_order;
 pub use order::negative;
 pub use pairwise::Pairwise;
@@ -372,7 +372,7 @@ impl Hierarchy {
     }
 }
 
-impl<M: LevelMatrix> Hierarchy<M> {
+impl<M: GridLevel> Hierarchy<M> {
     /// Coarsens a matrix whose rows may be distributed over processes. Collective.
     ///
     /// # Errors
@@ -388,7 +388,9 @@ impl<M: LevelMatrix> Hierarchy<M> {
         };
         Ok(Hierarchy::from_built(built, start))
     }
+}
 
+impl<M: LevelMatrix> Hierarchy<M> {
     /// Levels in the given order, which took the time since `start`.
     fn from_built(built: Built<M>, start: Instant) -> Self {
         let Built { levels, stop } = built;

@@ -11,7 +11,7 @@
 //! all points after the other, whatever the order of the caller.
 //!
 //! Processes hold slabs of planes, and coarsen them with the planes around them that they fetch
-//! ([`LevelMatrix::descend_grid`]), so that their levels have the same bits as on one process.
+//! ([`GridLevel::descend_grid`]), so that their levels have the same bits as on one process.
 //!
 //! Cost: some ten passes over the matrix. Operator complexity 1.14 for 27 points and 1.5 for seven,
 //! whose coarse levels have 27; about 2 with semi-coarsening along two axes.
@@ -23,7 +23,7 @@ use ziggurat_sparse::grid::{GridPattern, GridSystem, UnknownOrder, recognise, sa
 use ziggurat_sparse::{Csr, ExactSum};
 
 use super::grid_of_matrix::{KnownGrid, grid_of};
-use super::matrix::{Built, Level, LevelMatrix, Setup};
+use super::matrix::{Built, Descent, GridLevel, Level, Setup};
 use super::stages::Stages;
 use super::storage::SetupMatrix;
 use super::whole::{WholeMatrix, WholeTransfer};
@@ -42,7 +42,7 @@ const FEWEST_POINTS: usize = 4096;
 const STRONG: f64 = 0.1;
 
 /// Coarsens the grid of a matrix, and continues with smoothed aggregation. Collective.
-pub(super) fn build_structured<M: LevelMatrix>(a: M, setup: &Setup<'_>) -> Result<Built<M>, SetupError> {
+pub(super) fn build_structured<M: GridLevel>(a: M, setup: &Setup<'_>) -> Result<Built<M>, SetupError> {
     let mut stages = Stages::new(0, a.global_rows(), setup.cancel);
     let stage = stages.begin("recognition");
     let pattern = match setup.grid {
@@ -54,7 +54,7 @@ pub(super) fn build_structured<M: LevelMatrix>(a: M, setup: &Setup<'_>) -> Resul
 }
 
 /// Builds the remaining levels, starting at `a`, which is the matrix of a grid.
-fn build_on_grid<M: LevelMatrix>(
+fn build_on_grid<M: GridLevel>(
     mut a: M,
     pattern: &GridPattern,
     setup: &Setup<'_>,
@@ -69,11 +69,12 @@ fn build_on_grid<M: LevelMatrix>(
     };
     if rows > enough && level + 2 < setup.config.max_levels {
         let axes = strong_axes(&a, pattern);
-        let next = |a: M, coarse: &GridPattern| {
-            let stages = Stages::new(level + 1, a.global_rows(), setup.cancel);
-            build_on_grid(a, coarse, setup, stages)
-        };
-        if let Some((transfer, below)) = a.descend_grid(pattern, &axes, setup, &mut stages, next)? {
+        if let Some(Descent { transfer, next }) = a.descend_grid(pattern, &axes, setup, &mut stages)? {
+            let build = |(a, _): (M, NearKernel)| {
+                let stages = Stages::new(level + 1, a.global_rows(), setup.cancel);
+                build_on_grid(a, &pattern.coarse(&axes), setup, stages)
+            };
+            let (transfer, below) = a.joined(transfer, next.map(|next| next.and_then(build)))?;
             let level = Level { stages: stages.into_seconds(), ..Level::with_transfer(a, transfer) };
             let levels = std::iter::once(level).chain(below.levels).collect();
             return Ok(Built { levels, stop: below.stop });
@@ -89,7 +90,7 @@ fn build_on_grid<M: LevelMatrix>(
 }
 
 /// The axes along which a grid is coarsened. Collective.
-fn strong_axes<M: LevelMatrix>(a: &M, pattern: &GridPattern) -> Vec<usize> {
+fn strong_axes<M: GridLevel>(a: &M, pattern: &GridPattern) -> Vec<usize> {
     let mut sums: [ExactSum; 3] = a.axis_strengths(pattern);
     sum_exactly(&mut sums, &a.rows());
     let (points, count) = (pattern.grid.points(), samples(pattern.grid).max(1) as f64);

@@ -7,8 +7,9 @@ use ziggurat_sparse::algebra::{TripleProductPlan, transpose};
 use ziggurat_sparse::grid::{GridPattern, GridSystem, GridTransfer, UnknownOrder, axis_strengths};
 use ziggurat_sparse::{Csr, CsrRef, ExactSum, MatrixError};
 
+use super::CoarseningStop;
 use super::grid_of_matrix::is_ragged;
-use super::matrix::{Built, Coarser, Descent, Level, LevelMatrix, Setup};
+use super::matrix::{Built, Coarser, Descent, GridLevel, Level, LevelMatrix, Setup};
 use super::stages::Stages;
 use super::storage::SetupMatrix;
 use crate::SetupError;
@@ -77,7 +78,6 @@ impl WholeTransfer {
 impl LevelMatrix for WholeMatrix {
     type Halo<'a> = Whole;
     type Transfer = WholeTransfer;
-    const UNKNOWNS_ON_GRIDS: bool = true;
 
     fn view(&self) -> CsrRef<'_, f64> {
         self.a.csr().view()
@@ -117,7 +117,6 @@ impl LevelMatrix for WholeMatrix {
         coarser: Coarser,
         _: &Setup<'_>,
         stages: &mut Stages,
-        next: impl FnOnce(Self, NearKernel) -> Result<Built<Self>, SetupError>,
     ) -> Result<Descent<Self>, SetupError> {
         let Coarser { p, block, kernel, dead, restriction, .. } = coarser;
         let r = match restriction {
@@ -137,9 +136,22 @@ impl LevelMatrix for WholeMatrix {
             None => NearKernel::constants(coarse.rows(), 1)?,
         };
         let transfer = WholeTransfer { p: p.into(), r: r.into(), galerkin: Some(galerkin), dead };
-        let below = next(WholeMatrix { a: coarse.into(), block }, kernel)?;
-        Ok((transfer, below))
+        Ok(Descent { transfer, next: Some(Ok((WholeMatrix { a: coarse.into(), block }, kernel))) })
     }
+
+    fn joined(
+        &self,
+        transfer: WholeTransfer,
+        below: Option<Result<Built<Self>, SetupError>>,
+    ) -> Result<(WholeTransfer, Built<Self>), SetupError> {
+        // One process owns all rows of every level.
+        let below = below.unwrap_or(Ok(Built { levels: Vec::new(), stop: CoarseningStop::SmallEnough }));
+        Ok((transfer, below?))
+    }
+}
+
+impl GridLevel for WholeMatrix {
+    const SEVERAL_UNKNOWNS: bool = true;
 
     fn axis_strengths(&self, pattern: &GridPattern) -> [ExactSum; 3] {
         let points = 0..pattern.grid.len();
@@ -157,7 +169,6 @@ impl LevelMatrix for WholeMatrix {
         axes: &[usize],
         _: &Setup<'_>,
         stages: &mut Stages,
-        next: impl FnOnce(Self, &GridPattern) -> Result<Built<Self>, SetupError>,
     ) -> Result<Option<Descent<Self>>, SetupError> {
         let matrix = match self.a.grid() {
             Some(matrix) => matrix.clone(),
@@ -179,9 +190,9 @@ impl LevelMatrix for WholeMatrix {
         else {
             return Ok(None);
         };
-        let pattern = coarse.pattern();
-        let below = next(WholeMatrix { a: SetupMatrix::of_grid(Arc::new(coarse)), block: 1 }, &pattern)?;
-        Ok(Some((WholeTransfer::of_grid(p), below)))
+        let coarse = WholeMatrix { a: SetupMatrix::of_grid(Arc::new(coarse)), block: 1 };
+        let kernel = NearKernel::constants(coarse.a.rows(), 1)?;
+        Ok(Some(Descent { transfer: WholeTransfer::of_grid(p), next: Some(Ok((coarse, kernel))) }))
     }
 }
 

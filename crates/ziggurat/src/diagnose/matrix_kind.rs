@@ -9,7 +9,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ziggurat_amg::halo::{Halo, Whole};
-use ziggurat_amg::{Cells, KnownGrid, LevelMatrix, SetupError, WholeMatrix, can_be_direct, cells, grid_of};
+use ziggurat_amg::{
+    Cells, GridLevel, KnownGrid, LevelMatrix, SetupError, WholeMatrix, can_be_direct, cells, grid_of,
+};
 use ziggurat_sparse::device::Device;
 use ziggurat_sparse::grid::{GridPattern, GridSystem, RowSum};
 use ziggurat_sparse::{Csr, CsrRef, parallel};
@@ -204,7 +206,7 @@ impl MatrixKind {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn with_grid<M: LevelMatrix>(mut self, a: &M, constants: bool) -> Self {
+    pub fn with_grid<M: GridLevel>(mut self, a: &M, constants: bool) -> Self {
         let grid = if constants && self.symmetric && self.empty_rows == 0 { grid_of(a).ok() } else { None };
         self.grid = grid.filter(|grid| self.block == 1 || self.block == grid.unknowns);
         self

@@ -18,9 +18,9 @@ use std::time::Instant;
 use ziggurat_sparse::device::{Device, DeviceExt, SetupDevice, Sparse, Vector};
 use ziggurat_sparse::{Csr, Kind};
 
-use super::build::{last, stop_before};
-use super::device_matrix::DeviceMatrix;
-use super::matrix::{Built, Level, Setup};
+use super::build::{Place, Step, build_at};
+use super::device_matrix::{DeviceMatrix, on};
+use super::matrix::Setup;
 use super::storage::SetupMatrix;
 use super::{
     Classical, Coarsening, CoarseningStop, Hierarchy, HierarchyConfig, MatrixProperties, Stages, WholeMatrix,
@@ -92,9 +92,15 @@ impl Hierarchy {
         let method = supported(&a, properties, config)?;
         let setup = Setup { config, symmetry: properties.symmetry, row_multiple: 1, grid: None, cancel };
         let start = Instant::now();
-        let on_device = OnDevice { device, method, setup: &setup };
-        let (levels, stop) = on_device.build(a, properties)?;
-        Ok(Hierarchy::from_built(Built { levels, stop }, start))
+        let number = if device.computes_in(Kind::F64) { Kind::F64 } else { Kind::F32 };
+        let (rows, block) = (device.upload_sparse(number, &a)?, properties.near_kernel.block());
+        let kernel = match method {
+            Method::Aggregation(_) => Kernel::upload(device, number, &properties.near_kernel)?,
+            Method::Classical(_) => Kernel::none(),
+        };
+        let a = WholeMatrix { a: SetupMatrix::on_device(DeviceMatrix::new(device, rows), Some(a)), block };
+        let built = build_at(&OnDevice { device, method }, a, kernel, &setup, 0)?;
+        Ok(Hierarchy::from_built(built, start))
     }
 }
 
@@ -182,88 +188,60 @@ struct Interpolated {
     radius: Option<f64>,
 }
 
-/// A level made on the device, and its transfers.
-struct Made {
-    p: Sparse,
-    r: Sparse,
-    coarse: Sparse,
-    kernel: Kernel,
-    /// The unknowns of the coarse level whose columns of P are zero.
-    dead: Vec<u32>,
-    radius: Option<f64>,
-}
-
-/// Where and how levels are made.
+/// The device that makes levels, and how. It computes in double precision if it can.
 struct OnDevice<'a> {
     device: &'a dyn SetupDevice,
     method: Method,
-    setup: &'a Setup<'a>,
 }
 
 impl OnDevice<'_> {
-    /// All levels, computed in double precision if the device has it.
-    fn build(
+    /// The rows of a matrix that this device has made, or of the finest.
+    fn rows<'a>(&self, a: &'a WholeMatrix) -> Result<&'a Sparse, SetupError> {
+        let held = a.a.held_by_device().and_then(|held| on(self.device, held));
+        held.ok_or(SetupError::NotOnDevice { reason: "another device has made the matrix" })
+    }
+}
+
+impl Place for OnDevice<'_> {
+    type Matrix = WholeMatrix;
+    type Kernel = Kernel;
+    type Coarser = Interpolated;
+
+    fn coarser(
         &self,
-        a: Arc<Csr<f64>>,
-        properties: &MatrixProperties,
-    ) -> Result<(Vec<Level<WholeMatrix>>, CoarseningStop), SetupError> {
-        let device = self.device;
-        let number = if device.computes_in(Kind::F64) { Kind::F64 } else { Kind::F32 };
-        let mut on_device = DeviceMatrix::new(device, device.upload_sparse(number, &a)?);
-        let block = properties.near_kernel.block();
-        let mut kernel = match self.method {
-            Method::Aggregation(_) => Kernel::upload(device, number, &properties.near_kernel)?,
-            Method::Classical(_) => Kernel::none(),
-        };
-        let mut a = WholeMatrix { a: SetupMatrix::on_device(on_device.clone(), Some(a)), block };
-        let mut levels = Vec::new();
-        loop {
-            let mut stages = Stages::new(levels.len(), a.a.rows() as u64, self.setup.cancel);
-            let made = match stop_before(&a, self.setup, levels.len()) {
-                Some(stop) => Err(stop),
-                None => self.coarser(&on_device.a, a.block, &kernel, &mut stages)?,
-            };
-            let Made { p, r, coarse, kernel: next_kernel, dead, radius } = match made {
-                Ok(made) => made,
-                Err(stop) => {
-                    levels.extend(last(a, stages, stop).levels);
-                    return Ok((levels, stop));
-                }
-            };
-            let [p, r] = [p, r].map(|matrix| SetupMatrix::on_device(DeviceMatrix::new(device, matrix), None));
-            let level = Level::with_transfer(a, WholeTransfer { p, r, galerkin: None, dead });
-            levels.push(Level { stages: stages.into_seconds(), ..level.with_radius(radius) });
-            (on_device, kernel) = (DeviceMatrix::new(device, coarse), next_kernel);
-            // Classical coarsening does not keep nodes together.
-            let block = kernel.count.max(1);
-            a = WholeMatrix { a: SetupMatrix::on_device(on_device.clone(), None), block };
+        a: &WholeMatrix,
+        kernel: &Kernel,
+        setup: &Setup<'_>,
+        stages: &mut Stages,
+    ) -> Result<Result<Interpolated, CoarseningStop>, SetupError> {
+        let (device, rows) = (self.device, self.rows(a)?);
+        match self.method {
+            Method::Aggregation(method) => method.interpolation(device, rows, a.block, kernel, stages),
+            Method::Classical(method) => method.interpolation_on(device, rows, setup.symmetry, stages),
         }
     }
 
-    /// One step from a level to the next, or why there is no next one. Nodes have `block` rows.
-    fn coarser(
+    fn descend(
         &self,
-        a: &Sparse,
-        block: usize,
-        kernel: &Kernel,
+        a: &WholeMatrix,
+        coarser: Interpolated,
+        _: &Setup<'_>,
         stages: &mut Stages,
-    ) -> Result<Result<Made, CoarseningStop>, SetupError> {
-        let (device, halo) = (self.device, Whole::new(a.rows()));
-        let interpolated = match self.method {
-            Method::Aggregation(method) => method.interpolation(device, a, block, kernel, stages)?,
-            Method::Classical(method) => method.interpolation_on(device, a, self.setup.symmetry, stages)?,
-        };
-        let Interpolated { p, kernel, radius } = match interpolated {
-            Ok(interpolated) => interpolated,
-            Err(stop) => return Ok(Err(stop)),
-        };
+    ) -> Result<Step<Self>, SetupError> {
+        let (device, rows) = (self.device, self.rows(a)?);
+        let (halo, Interpolated { p, kernel, radius }) = (Whole::new(rows.rows()), coarser);
         let r = stages.run("transpose", &halo, || device.transpose(&p))?;
-        let mut coarse = stages.run("Galerkin product", &halo, || device.triple_product(&r, a, &p))?;
+        let mut coarse = stages.run("Galerkin product", &halo, || device.triple_product(&r, rows, &p))?;
         let dead = match kernel.count {
             0 => Vec::new(),
             count => device.set_dead_diagonal(&mut coarse, &kernel.vectors, count)?,
         };
-        Ok(Ok(Made { p, r, coarse, kernel, dead, radius }))
+        let held = |matrix| SetupMatrix::on_device(DeviceMatrix::new(device, matrix), None);
+        let [p, r, coarse] = [p, r, coarse].map(held);
+        // Classical coarsening does not keep nodes together.
+        let next = WholeMatrix { a: coarse, block: kernel.count.max(1) };
+        let transfer = WholeTransfer { p, r, galerkin: None, dead };
+        Ok(Step { radius, points: None, transfer, next: Some(Ok((next, kernel))) })
     }
 }
 
@@ -271,7 +249,7 @@ impl OnDevice<'_> {
 mod tests {
     use super::*;
     use crate::coarsen::{Aggregates, Paths};
-    use crate::hierarchy::{Bamg, Pairwise, SmoothedAggregation};
+    use crate::hierarchy::{Bamg, Level, Pairwise, SmoothedAggregation};
     use crate::interpolate::Interpolation;
     use crate::interpolate::LongRange;
     use crate::strength::Strength;
