@@ -282,7 +282,7 @@ contains
     call done(self, c_apply(self%handle, r, z), status)
   end subroutine
 
-  ! What went wrong in the last call that failed.
+  ! The reason why the last call failed.
   function error(self) result(text)
     class(ziggurat_solver), intent(in) :: self
     character(:), allocatable :: text

@@ -28,7 +28,7 @@ extern "C" {
 /* A solver: its options and, after setup, the multigrid levels of a matrix. */
 typedef struct ziggurat_solver ziggurat_solver;
 
-/* What most functions return: 0 if all went well. */
+/* The return value of most functions: 0 if all went well. */
 enum {
   ZIGGURAT_OK = 0,
   ZIGGURAT_ARGUMENT = 1,      /* an argument, an option or the matrix is invalid */
@@ -61,7 +61,7 @@ ziggurat_solver *ziggurat_create(void);
 /* Frees a solver and sets the pointer to NULL. The solver must not be in use. */
 void ziggurat_destroy(ziggurat_solver **solver);
 
-/* What went wrong in the last call that failed. Valid until the same thread asks again. */
+/* The reason why the last call failed. Valid until the same thread asks again. */
 const char *ziggurat_error(const ziggurat_solver *solver);
 
 /* Options. Those of the iteration (stopping.*, krylov, restart, basis) hold from the next solve
@@ -79,7 +79,7 @@ int ziggurat_set_config(ziggurat_solver *solver, const char *toml);
  * bound to. */
 int ziggurat_set_threads(ziggurat_solver *solver, int64_t threads);
 
-/* What is known about the unknowns, for the next setup.
+/* Knowledge about the unknowns, for the next setup.
  *
  * block_size   unknowns per node, numbered node by node; 0 to detect it, which is the default
  * coordinates  one point per node or per unknown, 1 to 3 numbers each, point by point: rigid-body modes

@@ -269,7 +269,7 @@ contains
     call done(self, found, status, fit(r, rows) .and. fit(z, rows))
   end subroutine
 
-  ! What went wrong in the last call that failed.
+  ! The reason why the last call failed.
   function error(self) result(text)
     class(ziggurat_mpi_solver), intent(in) :: self
     character(:), allocatable :: text

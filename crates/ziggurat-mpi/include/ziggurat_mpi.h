@@ -55,7 +55,7 @@ ziggurat_mpi_solver *ziggurat_mpi_solver_create_f(MPI_Fint comm);
 /* Frees a solver and sets the pointer to NULL. All ranks call it, before MPI_Finalize. */
 void ziggurat_mpi_solver_destroy(ziggurat_mpi_solver **solver);
 
-/* What went wrong in the last call that failed; with NULL, why this thread could not make a solver or
+/* The reason why the last call failed; with NULL, why this thread could not make a solver or
  * set threads. Valid until the same thread asks again. */
 const char *ziggurat_mpi_solver_error(const ziggurat_mpi_solver *solver);
 
@@ -66,7 +66,7 @@ const char *ziggurat_mpi_solver_error(const ziggurat_mpi_solver *solver);
 int ziggurat_mpi_solver_set_option(ziggurat_mpi_solver *solver, const char *key, const char *value);
 int ziggurat_mpi_solver_set_config(ziggurat_mpi_solver *solver, const char *toml);
 
-/* What is known about the unknowns of this rank, for the next setup.
+/* Knowledge about the unknowns of this rank, for the next setup.
  *
  * block_size   unknowns per node, the same on every rank, numbered node by node; each rank has whole
  *              nodes. 0 to detect it, which is the default; if ranks then cut nodes apart, it is 1.
@@ -143,7 +143,7 @@ typedef struct {
   double solve_seconds;
 } ziggurat_mpi_report;
 
-/* What it returns: the same on every rank. */
+/* Its return value: the same on every rank. */
 enum { ZIGGURAT_MPI_CONVERGED = 0, ZIGGURAT_MPI_ERROR = 1, ZIGGURAT_MPI_NOT_CONVERGED = 2 };
 
 /* Solves A x = b. All ranks of comm call it.

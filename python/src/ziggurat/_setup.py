@@ -342,7 +342,7 @@ def solve(
     if options.pop("verb", False):
         raise TypeError("solve() never prints; for verb=True write logging.basicConfig(level=logging.INFO)")
     of_solve = {name: options.pop(name) for name in SolveArguments.__annotations__ if name in options}
-    # What both take belongs to setup, which may choose other parts to fit.
+    # Keywords that both take belong to setup, which may choose other parts to fit.
     of_setup = {name: of_solve.pop(name) for name in ("krylov", "accel", "cycle", "rtol") if name in of_solve}
     known = [*SolverArguments.__annotations__, *SolveArguments.__annotations__]
     for name in options:

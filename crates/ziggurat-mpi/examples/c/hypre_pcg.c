@@ -22,7 +22,7 @@ static void ziggurat_pc_destroy(HYPRE_Solver pc) {
   ziggurat_mpi_solver_destroy(&solver);
 }
 
-/* What hypre gets if a call fails. */
+/* The status of a call for hypre, with a message if it has failed. */
 static HYPRE_Int told(HYPRE_Solver pc, int status) {
   if (status) fprintf(stderr, "%s\n", ziggurat_mpi_solver_error((ziggurat_mpi_solver *)pc));
   return status;
