@@ -438,8 +438,11 @@ macro_rules! device_of_kernels {
                 assert_eq!(xs.len(), out.len(), "vectors and results");
                 let stored = if xs.is_empty() { y.kind() } else { xs.get(0).kind() };
                 if stored == y.kind() {
-                    return $crate::with_arithmetic!(y.kind(), |C| in_groups(xs, |places, xs| {
-                        $crate::device::Kernels::dots::<C>(self, xs, y.memory(), &mut out[places])
+                    // Most products are of one vector, for which a backend may have a faster kernel
+                    // with the same result.
+                    return $crate::with_arithmetic!(y.kind(), |C| in_groups(xs, |places, xs| match xs {
+                        [x] => out[places.start] = $crate::device::Kernels::dot::<C>(self, x, y.memory()),
+                        _ => $crate::device::Kernels::dots::<C>(self, xs, y.memory(), &mut out[places]),
                     }));
                 }
                 $crate::with_pair!(y.kind(), stored, |C, S| in_groups(xs, |places, xs| {
