@@ -1,9 +1,7 @@
 //! A matrix in the memory of some device, with its number type and size known at run time.
 
-use std::any::Any;
-
 use super::HostMatrix;
-use super::vector::{Memory, foreign};
+use super::vector::Memory;
 use crate::number::{Kind, Store};
 
 /// A matrix as a device stores it, for products with vectors.
@@ -50,8 +48,7 @@ impl Matrix {
     /// If it belongs to another kind of device, or has other numbers: an error of the algorithm.
     #[track_caller]
     pub fn memory<M: Memory>(&self) -> &M {
-        let memory: &dyn Any = &*self.memory;
-        memory.downcast_ref().unwrap_or_else(|| foreign::<M>(self.kind))
+        self.memory.typed(self.kind)
     }
 
     /// As [`memory`](Matrix::memory), by value.
@@ -60,8 +57,7 @@ impl Matrix {
     /// As [`memory`](Matrix::memory).
     #[track_caller]
     pub fn into_memory<M: Memory>(self) -> M {
-        let memory: Box<dyn Any> = self.memory;
-        *memory.downcast().unwrap_or_else(|_| foreign::<M>(self.kind))
+        self.memory.into_typed(self.kind)
     }
 }
 

@@ -7,6 +7,12 @@ use super::{DeviceError, Halo, Matrix};
 /// The abilities of a device whose vectors are shared by several processes, beside the kernels of
 /// [`Device`](super::Device). [`DeviceExt`](super::DeviceExt) has the same for every device: one
 /// process is a special case.
+///
+/// ```
+/// use ziggurat_sparse::device::{Cpu, Device, DeviceExt};
+/// let cpu = Cpu::new();
+/// assert!(cpu.processes().is_none() && cpu.largest_of_all(2.0) == 2.0);
+/// ```
 pub trait Processes {
     /// Moves the part of a matrix that this process owns: `own` holds the columns that the process
     /// owns; `remote` is a [`Remote<S>`](super::Remote) with the columns of other processes, in the

@@ -6,7 +6,7 @@
 use std::any::{Any, type_name};
 use std::fmt::Debug;
 
-use bytemuck::{Pod, cast_slice, cast_slice_mut};
+use bytemuck::{cast_slice, cast_slice_mut};
 
 use crate::number::{Kind, Store};
 
@@ -20,6 +20,35 @@ use crate::number::{Kind, Store};
 pub trait Memory: Any + Debug + Send + Sync {}
 
 impl<M: Any + Debug + Send + Sync> Memory for M {}
+
+/// The memory as the type that a device uses; `kind` is for the message if it has another one.
+impl dyn Memory {
+    #[track_caller]
+    pub(super) fn typed<M: Memory>(&self, kind: Kind) -> &M {
+        let memory: &dyn Any = self;
+        memory.downcast_ref().unwrap_or_else(|| foreign::<M>(kind))
+    }
+
+    #[track_caller]
+    pub(super) fn typed_mut<M: Memory>(&mut self, kind: Kind) -> &mut M {
+        let memory: &mut dyn Any = self;
+        memory.downcast_mut().unwrap_or_else(|| foreign::<M>(kind))
+    }
+
+    #[track_caller]
+    pub(super) fn into_typed<M: Memory>(self: Box<Self>, kind: Kind) -> M {
+        let memory: Box<dyn Any> = self;
+        *memory.downcast().unwrap_or_else(|_| foreign::<M>(kind))
+    }
+}
+
+/// Ends with a message for the programmer.
+#[cold]
+#[track_caller]
+#[allow(clippy::panic)] // see `Vector::memory`
+fn foreign<M>(kind: Kind) -> ! {
+    panic!("{kind} numbers of another device or type, where {} is used", type_name::<M>())
+}
 
 /// A vector: numbers of one type, in the memory of a device.
 ///
@@ -81,8 +110,7 @@ impl Vector {
     /// If it belongs to another kind of device, or has other numbers: an error of the algorithm.
     #[track_caller]
     pub fn memory<M: Memory>(&self) -> &M {
-        let memory: &dyn Any = &*self.memory;
-        memory.downcast_ref().unwrap_or_else(|| foreign::<M>(self.kind))
+        self.memory.typed(self.kind)
     }
 
     /// As [`memory`](Vector::memory), mutably.
@@ -91,8 +119,7 @@ impl Vector {
     /// As [`memory`](Vector::memory).
     #[track_caller]
     pub fn memory_mut<M: Memory>(&mut self) -> &mut M {
-        let (kind, memory): (_, &mut dyn Any) = (self.kind, &mut *self.memory);
-        memory.downcast_mut().unwrap_or_else(|| foreign::<M>(kind))
+        self.memory.typed_mut(self.kind)
     }
 
     /// As [`memory`](Vector::memory), by value.
@@ -101,8 +128,7 @@ impl Vector {
     /// As [`memory`](Vector::memory).
     #[track_caller]
     pub fn into_memory<M: Memory>(self) -> M {
-        let memory: Box<dyn Any> = self.memory;
-        *memory.downcast().unwrap_or_else(|_| foreign::<M>(self.kind))
+        self.memory.into_typed(self.kind)
     }
 
     /// The elements; `None` if they are not in host memory, or of another type.
@@ -114,14 +140,6 @@ impl Vector {
     pub fn elements_mut<T: Store>(&mut self) -> Option<&mut [T]> {
         (&mut *self.memory as &mut dyn Any).downcast_mut::<Vec<T>>().map(Vec::as_mut_slice)
     }
-}
-
-/// Ends with a message for the programmer.
-#[cold]
-#[track_caller]
-#[allow(clippy::panic)] // see `Vector::memory`
-pub(super) fn foreign<M>(kind: Kind) -> ! {
-    panic!("{kind} numbers of another device or type, where {} is used", type_name::<M>())
 }
 
 impl<T: Store> From<Vec<T>> for Vector {
@@ -234,7 +252,7 @@ impl<'a> HostSlice<'a> {
     ///
     /// # Panics
     /// If they are of another type.
-    pub fn elements<T: Store + Pod>(self) -> &'a [T] {
+    pub fn elements<T: Store>(self) -> &'a [T] {
         assert_eq!(self.kind, T::KIND, "the numbers of an array");
         cast_slice(self.bytes)
     }

@@ -1,17 +1,23 @@
 //! The kernels of setup, with number types known at run time.
 
-use std::any::Any;
-
 use super::{
     ClassicalStrength, FilteredStep, RowStep, SparseFactors, SparseSize, StoredSparse, SymmetricStrength,
 };
 use crate::algebra::Truncation;
-use crate::device::vector::foreign;
 use crate::device::{Device, DeviceError, Matrix, Memory, Vector};
 use crate::matrix::Csr;
 use crate::number::{Kind, Real};
 
 /// A matrix in compressed rows that a device computes with in setup.
+///
+/// ```
+/// use ziggurat_sparse::device::{Device, Reference, SetupDevice};
+/// use ziggurat_sparse::{Csr, Kind};
+/// let device = Reference.setup().ok_or("no setup")?;
+/// let a = device.upload_sparse(Kind::F32, &Csr::identity(3)?)?;
+/// assert_eq!((a.kind(), a.rows(), a.size().entries), (Kind::F32, 3, 3));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Sparse {
     kind: Kind,
@@ -51,8 +57,7 @@ impl Sparse {
     /// If it belongs to another kind of device, or has other numbers: an error of the algorithm.
     #[track_caller]
     pub fn memory<M: Memory>(&self) -> &M {
-        let memory: &dyn Any = &*self.memory;
-        memory.downcast_ref().unwrap_or_else(|| foreign::<M>(self.kind))
+        self.memory.typed(self.kind)
     }
 
     /// As [`memory`](Sparse::memory), mutably.
@@ -61,8 +66,7 @@ impl Sparse {
     /// As [`memory`](Sparse::memory).
     #[track_caller]
     pub fn memory_mut<M: Memory>(&mut self) -> &mut M {
-        let (kind, memory): (_, &mut dyn Any) = (self.kind, &mut *self.memory);
-        memory.downcast_mut().unwrap_or_else(|| foreign::<M>(kind))
+        self.memory.typed_mut(self.kind)
     }
 }
 
